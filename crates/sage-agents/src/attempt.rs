@@ -1,0 +1,163 @@
+//! What all programs of an attempt share: environment, private files, working directory, limits.
+//!
+//! Files in the attempt's scratch directory: `input.json` (SAGE_INPUT), `stdin.txt` (the prompt),
+//! `script.json` (fake agent), `schema.json`, `stdout.log` and `stderr.log` (live output).
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sage_core::policy::FailureClass;
+use sage_core::port::{StepCall, StepCx};
+
+use crate::executor::ExecutorConfig;
+use crate::outcome::Miss;
+use crate::params::Params;
+use crate::process::{self, Finished, Limits, Marker, Spec};
+
+/// An argument of Linux ends at 128 KiB; longer scripts go through a file.
+const ARGUMENT_BYTES: usize = 100 * 1024;
+
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    pub config: &'a ExecutorConfig,
+    pub cx: &'a StepCx,
+    pub call: &'a StepCall,
+}
+
+impl<'a> Attempt<'a> {
+    pub fn params(&self) -> Params<'a> {
+        Params(&self.call.params)
+    }
+
+    /// Runs a program in the attempt's environment; `env` are the step's own variables.
+    pub async fn run(
+        &self,
+        argv: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        stdin: Option<PathBuf>,
+        keep_stdout: usize,
+        on_stdout: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<Finished, Miss> {
+        let mut argv = argv.into_iter();
+        let program = argv
+            .next()
+            .ok_or_else(|| Miss::invalid("there is no program to start"))?;
+        let spec = Spec {
+            program,
+            args: argv.collect(),
+            cwd: self.cwd()?,
+            env: self.env(env)?,
+            stdin,
+        };
+        let limits = self.limits(keep_stdout);
+        Ok(process::run(
+            &self.config.keeper,
+            &spec,
+            &limits,
+            &self.marker(),
+            self.cx,
+            on_stdout,
+        )
+        .await)
+    }
+
+    /// Writes a private file of this attempt and returns its path.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Miss> {
+        let path = self.cx.scratch.join(name);
+        let mut options = std::fs::File::options();
+        let file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path);
+        file.and_then(|mut file| file.write_all(content))
+            .map_err(|error| {
+                // A full disk may have room again; that the directory is there is the engine's promise.
+                Miss::failed(
+                    FailureClass::Transient,
+                    format!("cannot write `{}`: {error}", path.display()),
+                )
+            })?;
+        Ok(path)
+    }
+
+    /// `sh -c script`. No `-e`: the script means what it would mean in a terminal.
+    pub fn shell(&self, script: &str) -> Result<Vec<OsString>, Miss> {
+        if script.contains('\0') {
+            return Err(Miss::invalid("`run` contains a NUL character"));
+        }
+        if script.len() > ARGUMENT_BYTES {
+            return Ok(vec![
+                "/bin/sh".into(),
+                self.write("script.sh", script.as_bytes())?.into(),
+            ]);
+        }
+        Ok(vec!["/bin/sh".into(), "-c".into(), script.into()])
+    }
+
+    /// The project, or `cwd` in it. Who means a place outside must write an absolute path.
+    pub fn cwd(&self) -> Result<PathBuf, Miss> {
+        let Some(wanted) = self.params().text("cwd")?.filter(|cwd| !cwd.is_empty()) else {
+            return Ok(self.cx.project.clone());
+        };
+        let path = real_directory(&self.cx.project.join(wanted))
+            .map_err(|error| Miss::invalid(format!("`cwd` is not usable: `{wanted}`: {error}")))?;
+        if Path::new(wanted).is_absolute() {
+            return Ok(path);
+        }
+        let project = real_directory(&self.cx.project)
+            .map_err(|error| Miss::invalid(format!("the project is not usable: {error}")))?;
+        if !path.starts_with(&project) {
+            return Err(Miss::invalid(format!("`cwd` leaves the project: `{wanted}`")));
+        }
+        Ok(path)
+    }
+
+    /// The step's own variables first: nobody can hide from a sweep by naming a marker.
+    fn env(&self, own: Vec<(OsString, OsString)>) -> Result<Vec<(OsString, OsString)>, Miss> {
+        let input = serde_json::to_vec(&self.call.input)
+            .map_err(|error| Miss::invalid(format!("the step's input is not JSON: {error}")))?;
+        let input = self.write("input.json", &input)?;
+        let mut env = own;
+        env.extend([
+            ("SAGE_RUN".into(), self.call.run.clone().into()),
+            ("SAGE_FEATURE".into(), self.call.feature.clone().into()),
+            ("SAGE_STEP".into(), self.call.path.clone().into()),
+            ("SAGE_ATTEMPT".into(), self.call.attempt.to_string().into()),
+            ("SAGE_KEY".into(), self.call.key.clone().into()),
+            ("SAGE_INPUT".into(), input.into()),
+        ]);
+        Ok(env)
+    }
+
+    fn marker(&self) -> Marker {
+        Marker {
+            run: self.call.run.clone(),
+            step: Some(self.call.path.clone()),
+            attempt: Some(self.call.attempt),
+        }
+    }
+
+    fn limits(&self, keep_stdout: usize) -> Limits {
+        Limits {
+            grace: self.config.grace,
+            keep_stdout,
+            output_cap: self.config.output_cap,
+            timeout: self.call.timeout_ms.map(Duration::from_millis),
+            idle_timeout: self.call.idle_timeout_ms.map(Duration::from_millis),
+        }
+    }
+}
+
+fn real_directory(path: &Path) -> io::Result<PathBuf> {
+    let path = path.canonicalize()?;
+    if path.is_dir() {
+        Ok(path)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}

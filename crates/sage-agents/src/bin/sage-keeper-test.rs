@@ -1,0 +1,81 @@
+//! Stands in for the `sage` binary in this crate's tests: keeper, fake agent, and an owner that can be killed.
+//!
+//! `own <project> <script>` runs one shell step with a children lock at `<project>/lock`, or the fake agent
+//! if the script is a JSON list, and prints the outcome and its own peak memory in KiB.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sage_agents::{Executor, ExecutorConfig, fake_agent_main, keeper_main};
+use sage_core::port::{StepCall, StepCx, StepExecutor, StepOutcome, StopSignal};
+use sage_core::template::Kind;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    match words.as_slice() {
+        [sage_agents::KEEPER_ARG, ..] => keeper_main(args.into_iter().skip(1)),
+        ["debug", "fake-agent", script, "--attempt", attempt] => {
+            fake_agent_main(Path::new(script), attempt.parse().unwrap_or(1))
+        }
+        ["own", project, script] => own(Path::new(project), script).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
+    let lock = std::fs::File::create(project.join("lock"))?;
+    lock.try_lock_shared()?;
+    let scratch = project.join("scratch");
+    std::fs::create_dir_all(&scratch)?;
+    let fake = script.starts_with('[');
+    let call = StepCall {
+        run: format!("run_{}", std::process::id()),
+        feature: "owned".into(),
+        path: "phase/step".into(),
+        kind: if fake { Kind::Agent } else { Kind::Shell },
+        attempt: 1,
+        key: "00".into(),
+        params: [(if fake { "script" } else { "run" }.to_string(), script.into())]
+            .into_iter()
+            .collect(),
+        agent: fake.then(|| "fake".into()),
+        model: None,
+        schema: None,
+        input: serde_json::Value::Null,
+        timeout_ms: None,
+        idle_timeout_ms: None,
+    };
+    let cx = StepCx {
+        project: PathBuf::from(project),
+        scratch,
+        children_lock: Some(Arc::new(lock)),
+        stop: StopSignal::default(),
+        progress: Arc::new(|_| {}),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(Executor::new(ExecutorConfig::default()).execute(cx, call));
+    let told = match &outcome {
+        StepOutcome::Succeeded { result, .. } if fake => result.to_string(),
+        StepOutcome::Succeeded { result, .. } => result["truncated"].to_string(),
+        other => format!("{other:?}"),
+    };
+    println!("{told} {}", peak_kib());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn peak_kib() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or_default()
+        .trim()
+        .trim_end_matches(" kB")
+        .to_string()
+}

@@ -1,0 +1,111 @@
+//! The port's one implementation: sends a call to the part that can do it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome};
+use sage_core::template::Kind;
+
+use crate::attempt::Attempt;
+use crate::command::{self, AgentConfig};
+use crate::outcome::Miss;
+use crate::{fake, shell};
+
+/// Between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// Kept of each stream of a program.
+const OUTPUT_CAP_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct ExecutorConfig {
+    /// The executable that answers to `__keep` and `debug fake-agent`: this one.
+    pub keeper: PathBuf,
+    pub grace: Duration,
+    /// In bytes, per stream.
+    pub output_cap: usize,
+    pub agents: BTreeMap<String, AgentConfig>,
+}
+
+impl Default for ExecutorConfig {
+    fn default() -> ExecutorConfig {
+        ExecutorConfig {
+            keeper: own_executable(),
+            grace: GRACE,
+            output_cap: OUTPUT_CAP_BYTES,
+            agents: BTreeMap::new(),
+        }
+    }
+}
+
+/// On Linux the very file that runs, also after an upgrade has replaced it.
+fn own_executable() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sage"))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Executor {
+    config: Arc<ExecutorConfig>,
+}
+
+impl Executor {
+    pub fn new(config: ExecutorConfig) -> Executor {
+        Executor {
+            config: Arc::new(config),
+        }
+    }
+}
+
+impl StepExecutor for Executor {
+    fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
+        let config = Arc::clone(&self.config);
+        Box::pin(async move {
+            let attempt = Attempt {
+                config: &config,
+                cx: &cx,
+                call: &call,
+            };
+            match call.kind {
+                Kind::Shell => shell::run(&attempt).await,
+                Kind::Agent => agent(&attempt).await,
+                kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
+            }
+        })
+    }
+}
+
+async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
+    let Some(name) = attempt.call.agent.as_deref() else {
+        return Miss::invalid(format!("no agent is named; known: {}", known(attempt.config))).into();
+    };
+    let configured = attempt.config.agents.get(name);
+    match configured.map_or(name, |agent| agent.adapter.as_str()) {
+        "fake" => fake::run(attempt).await,
+        "command" => command::run(attempt, configured).await,
+        adapter if configured.is_some() => {
+            Miss::invalid(format!("agent `{name}` has the unknown adapter `{adapter}`")).into()
+        }
+        _ => Miss::invalid(format!(
+            "unknown agent `{name}`; known: {}",
+            known(attempt.config)
+        ))
+        .into(),
+    }
+}
+
+fn known(config: &ExecutorConfig) -> String {
+    let mut names: Vec<&str> = vec!["command", "fake"];
+    names.extend(config.agents.keys().map(String::as_str));
+    names.sort_unstable();
+    names.dedup();
+    names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

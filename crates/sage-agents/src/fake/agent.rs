@@ -1,0 +1,191 @@
+//! The fake agent's own process: plays one turn of its script, faults included.
+
+use std::io::{self, Write};
+use std::path::{Component, Path};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::line::{ErrorLine, Line};
+use super::script::{Fault, Script, Turn};
+
+/// Where a flood ends if nobody stops it.
+const FLOOD_BYTES: usize = 1 << 30;
+
+/// Entry of `sage debug fake-agent <script.json> [--attempt n]`; works in the current directory.
+pub fn fake_agent_main(script: &Path, attempt: u32) -> ExitCode {
+    let script = std::fs::read_to_string(script).map_err(|error| error.to_string());
+    match script.and_then(|text| Script::parse(&text)) {
+        Ok(script) => play(script.turn(attempt)).unwrap_or_else(|error| {
+            eprintln!("fake agent: {error}");
+            ExitCode::FAILURE
+        }),
+        Err(error) => {
+            eprintln!("fake agent: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn play(turn: &Turn) -> io::Result<ExitCode> {
+    std::thread::sleep(Duration::from_millis(turn.delay_ms));
+    if let Some(ask) = &turn.ask {
+        print_line(&Line::Ask { ask: ask.clone() })?;
+    }
+    for (path, text) in &turn.write {
+        write_file(Path::new(path), text)?;
+    }
+    if let Some(command) = &turn.run {
+        run_command(command)?;
+    }
+    if let Some(text) = &turn.say {
+        print_line(&Line::Text { text: text.clone() })?;
+    }
+    if let Some(usage) = &turn.usage {
+        print_line(&Line::Usage(usage.clone()))?;
+    }
+    match turn.fault {
+        Some(fault) => misbehave(fault, turn),
+        None => {
+            print_line(&Line::Result {
+                result: turn.answer().unwrap_or(Value::Null),
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn misbehave(fault: Fault, turn: &Turn) -> io::Result<ExitCode> {
+    match fault {
+        Fault::Hang => hang(),
+        Fault::Crash => crash(turn),
+        Fault::Garbage => print(b"\xff\xfe not json \x00\x1b[31m\n{\"type\":\"result\"\n[1,2\n")?,
+        Fault::Truncated => {
+            let line = result_line(turn)?;
+            print(&line.as_bytes()[..line.len() / 2])?;
+        }
+        Fault::SilentExit => {}
+        Fault::IgnoreTerm => ignore_term()?,
+        Fault::Flood => flood()?,
+        Fault::RateLimit => return fail("rate-limit", "too many requests", turn),
+        Fault::Quota => return fail("quota", "the quota is used up", turn),
+        Fault::Overloaded => return fail("overloaded", "the service is overloaded", turn),
+        Fault::Auth => return fail("auth", "not logged in", turn),
+        Fault::DoubleResult => {
+            let line = result_line(turn)?;
+            print(format!("{line}\n{line}\n").as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hang() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(3_600));
+    }
+}
+
+/// Dies by SIGABRT, without a core file in the user's project; a `result` is printed before.
+fn crash(turn: &Turn) -> ! {
+    let no_core = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
+    if turn.result.is_some() {
+        let _ = result_line(turn).and_then(|line| print(format!("{line}\n").as_bytes()));
+    }
+    std::process::abort()
+}
+
+/// Catches the polite signals and does nothing about them.
+fn ignore_term() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let _guard = runtime.enter();
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ];
+    let _caught = kinds.map(signal);
+    // From here on it is deaf; whoever watches the output knows.
+    print_line(&Line::Text {
+        text: "ignoring SIGTERM".into(),
+    })?;
+    hang()
+}
+
+fn flood() -> io::Result<()> {
+    let line = to_text(&Line::Text {
+        text: "flood ".repeat(10_000),
+    })?;
+    for _ in 0..FLOOD_BYTES / line.len() {
+        print(format!("{line}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+fn fail(class: &str, message: &str, turn: &Turn) -> io::Result<ExitCode> {
+    print_line(&Line::Error(ErrorLine {
+        class: class.into(),
+        message: message.into(),
+        retry_after_ms: turn.retry_after_ms,
+        reset_at: turn.reset_at.clone(),
+    }))?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Only below the working directory: scripts come with bug reports of strangers.
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    if !path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    {
+        return Err(io::Error::other(format!(
+            "`{}` leaves the working directory",
+            path.display()
+        )));
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, text)
+}
+
+/// Its output goes to stderr: stdout belongs to the protocol.
+fn run_command(command: &str) -> io::Result<()> {
+    let status = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(command)
+        .stdout(Stdio::from(io::stderr()))
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("`{command}` failed: {status}")))
+    }
+}
+
+fn result_line(turn: &Turn) -> io::Result<String> {
+    to_text(&Line::Result {
+        result: turn.answer().unwrap_or(Value::Null),
+    })
+}
+
+fn to_text(line: &Line) -> io::Result<String> {
+    serde_json::to_string(line).map_err(io::Error::other)
+}
+
+fn print_line(line: &Line) -> io::Result<()> {
+    print(format!("{}\n", to_text(line)?).as_bytes())
+}
+
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}

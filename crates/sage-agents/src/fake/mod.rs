@@ -1,0 +1,127 @@
+//! The scripted agent: a real process with real faults, for tests, demos and bug reports.
+//!
+//! ```text
+//! run (this file) --script.json--> keeper -> `sage debug fake-agent` (agent.rs)
+//!        <------------ JSON lines on stdout (line.rs, transcript.rs) ------+
+//! ```
+//! Success is exactly one `result` line and exit code 0; everything else is a failure with its reason.
+
+mod agent;
+mod line;
+mod script;
+mod transcript;
+
+use std::ffi::OsString;
+
+use sage_core::policy::FailureClass;
+use sage_core::port::{Progress, StepOutcome};
+use serde_json::{Map, Value};
+
+pub use agent::fake_agent_main;
+pub use script::FAULTS;
+
+use crate::attempt::Attempt;
+use crate::outcome::{Miss, exit_code, exit_message};
+use crate::process::Finished;
+use script::Script;
+use transcript::Transcript;
+
+pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
+    let mut transcript = Transcript::new(attempt.config.output_cap);
+    let finished = match start(attempt, &mut transcript).await {
+        Ok(finished) => finished,
+        Err(miss) => return miss.into(),
+    };
+    transcript.end();
+    match judge(&finished, &transcript) {
+        Ok(result) => StepOutcome::Succeeded {
+            result,
+            usage: transcript.usage,
+        },
+        Err(miss) => {
+            let partial = partial(&transcript);
+            miss.into_outcome(partial, transcript.usage)
+        }
+    }
+}
+
+async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Finished, Miss> {
+    let script = attempt.write("script.json", script(attempt)?.as_bytes())?;
+    let argv: Vec<OsString> = vec![
+        attempt.config.keeper.clone().into(),
+        "debug".into(),
+        "fake-agent".into(),
+        script.into(),
+        "--attempt".into(),
+        attempt.call.attempt.to_string().into(),
+    ];
+    let progress = &attempt.cx.progress;
+    let mut on_stdout = |chunk: &[u8]| {
+        if transcript.push(chunk) {
+            // All of this attempt so far: a report that is lost or comes twice changes nothing.
+            progress(Progress::Usage(transcript.usage.clone()));
+        }
+    };
+    // The transcript keeps what is needed; the raw output is in the log.
+    attempt
+        .run(argv, attempt.params().env("env")?, None, 0, &mut on_stdout)
+        .await
+}
+
+/// The script as JSON text: inline as a list or as text, or from a file of the project. Checked before use.
+fn script(attempt: &Attempt<'_>) -> Result<String, Miss> {
+    let missing = || Miss::invalid("the fake agent needs `script`: a list of turns, or a file");
+    let text = match attempt.params().get("script").ok_or_else(missing)? {
+        Value::String(text) if text.trim_start().starts_with('[') => text.clone(),
+        Value::String(path) => std::fs::read_to_string(attempt.cx.project.join(path))
+            .map_err(|error| Miss::invalid(format!("cannot read the script `{path}`: {error}")))?,
+        list => list.to_string(),
+    };
+    Script::parse(&text).map_err(Miss::invalid)?;
+    Ok(text)
+}
+
+fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
+    let code = exit_code(&finished.end)?;
+    if let Some(error) = &transcript.error {
+        return Err(Miss::failed(error.failure_class(), error.describe()));
+    }
+    if code != 0 {
+        let message = exit_message(code, &finished.stdout, &finished.stderr);
+        return Err(Miss::failed(FailureClass::Failed, message));
+    }
+    match transcript.results.as_slice() {
+        [result] => Ok(result.clone()),
+        [] if transcript.garbage_lines > 0 => Err(Miss::failed(
+            FailureClass::Lost,
+            format!(
+                "ended without a result; {} lines were not understood",
+                transcript.garbage_lines
+            ),
+        )),
+        [] => Err(Miss::failed(FailureClass::Lost, "ended without a result")),
+        // Which one is meant is not for us to guess.
+        _ => Err(Miss::invalid("two results")),
+    }
+}
+
+/// What an agent that failed has left: its result or text, and what it said about trying again.
+fn partial(transcript: &Transcript) -> Option<Value> {
+    let mut left = Map::new();
+    if let [result] = transcript.results.as_slice() {
+        left.insert("result".into(), result.clone());
+    }
+    if !transcript.text.is_empty() {
+        left.insert("text".into(), transcript.text.clone().into());
+    }
+    if let Some(error) = &transcript.error {
+        left.extend(error.retry_after_ms.map(|ms| ("retryAfterMs".into(), ms.into())));
+        left.extend(
+            error
+                .reset_at
+                .iter()
+                .map(|time| ("resetAt".into(), time.clone().into())),
+        );
+    }
+    (!left.is_empty()).then_some(Value::Object(left))
+}

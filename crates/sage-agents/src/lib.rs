@@ -1,0 +1,24 @@
+//! Everything that a Sage step can call: child processes, shell steps, the `command` and `fake` agents.
+//!
+//! ```text
+//! engine --StepCall--> Executor --+-- shell    a script or a program
+//!        <-StepOutcome-           +-- command  any program as an agent: prompt in, text or JSON out
+//!                                 +-- fake     the scripted agent, a real process with real faults
+//!                                        each of them: process::run -> keeper -> program -> ...
+//! ```
+//! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
+//! and only a checked outcome is a success.
+
+mod attempt;
+mod command;
+mod executor;
+mod fake;
+mod outcome;
+mod params;
+mod process;
+mod shell;
+
+pub use command::AgentConfig;
+pub use executor::{Executor, ExecutorConfig};
+pub use fake::{FAULTS, fake_agent_main};
+pub use process::{KEEPER_ARG, Swept, keeper_main, lock_holders, start_time, sweep};

@@ -1,0 +1,27 @@
+//! Child processes that cannot outlive their owner.
+//!
+//! ```text
+//! owner (run.rs) ===lifeline=== keeper (keeper.rs) ---> program ---> whatever it starts
+//!    ^                          subreaper of the whole tree                |
+//!    +------------------- stdout, stderr (pipes) --------------------------+
+//! ```
+//! The lifeline is a socket pair: the keeper reports on it, and its end of file tells the keeper that the
+//! owner is gone or has lost patience. If the keeper itself is killed, the owner sweeps the tree by the
+//! marker variables in the environment (sweep.rs); after the owner's death, whoever resumes the run does.
+
+mod capture;
+mod keeper;
+mod report;
+mod run;
+mod signal;
+mod spawn;
+mod sweep;
+mod tree;
+
+pub use capture::Captured;
+pub use keeper::{KEEPER_ARG, keeper_main};
+pub use run::{End, Finished, Limits, run};
+pub use signal::signal_name;
+pub use spawn::Spec;
+pub use sweep::{Marker, Swept, lock_holders, sweep};
+pub use tree::start_time;

@@ -1,0 +1,12 @@
+//! Everything here starts real processes under real keepers. Nothing sleeps to synchronise: conditions are
+//! polled with a deadline, and every bench checks at its end that none of its processes is left.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
+
+mod bench;
+mod command;
+mod ending;
+mod fake;
+mod output;
+mod owner;
+mod shell;
+mod tree;

@@ -1,0 +1,176 @@
+//! SHA-256 values: keys, results, blobs. Lower-case hex, compared strictly.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// Digits of a digest in text.
+pub const HEX_LEN: usize = 64;
+
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(pub [u8; 32]);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a SHA-256 digest: 64 lower-case hex digits expected")]
+pub struct NotADigest;
+
+impl Digest {
+    /// What the first record of a journal names as its predecessor.
+    pub const ZERO: Self = Self([0; 32]);
+
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Of a JSON value in canonical form: keys sorted, no white space.
+    pub fn of_json(value: &Value) -> Digest {
+        Digest::of(canonical(value).as_bytes())
+    }
+
+    /// Of several digests in a given order.
+    pub fn of_all<'a>(digests: impl IntoIterator<Item = &'a Digest>) -> Digest {
+        let mut hash = Sha256::new();
+        digests.into_iter().for_each(|d| hash.update(d.0));
+        Digest(hash.finalize().into())
+    }
+
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_string()
+    }
+
+    /// Strict: exactly 64 lower-case hex digits.
+    pub fn from_hex(hex: &[u8]) -> Result<Self, NotADigest> {
+        if hex.len() != HEX_LEN {
+            return Err(NotADigest);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The text, as bytes: what the journal writes without allocating.
+    #[must_use]
+    pub fn hex(&self) -> [u8; HEX_LEN] {
+        let mut hex = [0; HEX_LEN];
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = HEX_DIGITS[usize::from(byte >> 4)];
+            pair[1] = HEX_DIGITS[usize::from(byte & 15)];
+        }
+        hex
+    }
+}
+
+fn nibble(digit: u8) -> Result<u8, NotADigest> {
+    match digit {
+        b'0'..=b'9' => Ok(digit - b'0'),
+        b'a'..=b'f' => Ok(digit - b'a' + 10),
+        _ => Err(NotADigest),
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        Self::from_hex(text.as_bytes())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = self.hex();
+        f.pad(std::str::from_utf8(&hex).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self:.12})")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let hex = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        hex.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Canonical JSON: keys sorted at every level, no white space.
+pub fn canonical(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (n, item) in items.iter().enumerate() {
+                if n > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
+            out.push('{');
+            for (n, key) in keys.into_iter().enumerate() {
+                if n > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::String(key.clone()).to_string());
+                out.push(':');
+                write_canonical(&map[key], out);
+            }
+            out.push('}');
+        }
+        leaf => out.push_str(&leaf.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn hex_round_trips_and_upper_case_is_refused() {
+        let digest = Digest::of(b"sage");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!(
+            digest.to_string().to_uppercase().parse::<Digest>(),
+            Err(NotADigest)
+        );
+        assert_eq!("00".parse::<Digest>(), Err(NotADigest));
+    }
+
+    #[test]
+    fn canonical_json_forgets_key_order_only() {
+        assert_eq!(
+            canonical(&json!({"b": [1, {"d": null, "c": "x"}], "a": 1.5})),
+            r#"{"a":1.5,"b":[1,{"c":"x","d":null}]}"#
+        );
+        assert_eq!(
+            Digest::of_json(&json!({"a": 1, "b": 2})),
+            Digest::of_json(&json!({"b": 2, "a": 1}))
+        );
+        assert_ne!(Digest::of_json(&json!([1, 2])), Digest::of_json(&json!([2, 1])));
+    }
+}

@@ -1,0 +1,391 @@
+//! What happened: the journal's vocabulary. Everything a run is, is a fold of these.
+//!
+//! A record's `kind` and `data` are here; sequence, time and hashes belong to the journal. Events name steps
+//! by path, not by number, so that a journal stays readable and survives an edited template.
+//! Adding a kind or an optional field is compatible; anything else raises `CORE_VERSION`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::digest::Digest;
+use crate::policy::FailureClass;
+use crate::port::Usage;
+
+/// Version of the fold; the first event of a run carries the one that wrote it.
+pub const CORE_VERSION: u32 = 1;
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
+        #[derive(Clone, Debug)]
+        pub enum Event { $($(#[$doc])* $name($name),)* }
+
+        impl Event {
+            pub const KINDS: &[&str] = &[$($kind),*];
+
+            pub fn kind(&self) -> &'static str {
+                match self { $(Event::$name(_) => $kind,)* }
+            }
+
+            pub fn parse(kind: &str, data: &str) -> Result<Event, EventError> {
+                match kind {
+                    $($kind => serde_json::from_str(data).map(Event::$name)
+                        .map_err(|source| EventError::Data { kind: $kind, source }),)*
+                    _ => Err(EventError::Kind(kind.to_string())),
+                }
+            }
+        }
+
+        impl Serialize for Event {
+            /// The `data` of the record.
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(Event::$name(data) => data.serialize(serializer),)* }
+            }
+        }
+
+        $(impl From<$name> for Event {
+            fn from(data: $name) -> Event { Event::$name(data) }
+        })*
+    };
+}
+
+events! {
+    /// First event of every journal.
+    RunStarted = "run.started",
+    /// An owner took the run: at its start and at each resume.
+    RunOpened = "run.opened",
+    /// The template or the inputs were replaced; finished steps with equal keys will be reused.
+    RunEdited = "run.edited",
+    /// A step and all that depends on it shall run again.
+    RunRewound = "run.rewound",
+    /// Finished phases taken over from a checkpoint, because the journal was lost.
+    RunImported = "run.imported",
+    RunPaused = "run.paused",
+    RunCancelled = "run.cancelled",
+    RunFinished = "run.finished",
+    /// The intent: from here on the step may have had effects.
+    StepStarted = "step.started",
+    StepSpawned = "step.spawned",
+    StepFinished = "step.finished",
+    StepSkipped = "step.skipped",
+    StepReused = "step.reused",
+    StepExpanded = "step.expanded",
+    StepRetried = "step.retried",
+    /// A person decided about an approval or an unknown outcome.
+    StepAnswered = "step.answered",
+    /// All members of a phase run again: the last rung of progressive retry.
+    PhaseRestarted = "phase.restarted",
+    /// A phase goes round again (`repeat`), or is done with it.
+    PhaseRepeated = "phase.repeated",
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    #[error("event kind `{0}` is unknown to this version")]
+    Kind(String),
+    #[error("data of `{kind}` is not readable: {source}")]
+    Data {
+        kind: &'static str,
+        source: serde_json::Error,
+    },
+}
+
+/// JSON in the journal, or a pointer to the blob that holds it. `sha` is of the canonical JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Payload {
+    pub sha: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<Arc<RawValue>>,
+    /// Size of the blob; its name is `sha`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl Payload {
+    /// Where neither is given, the JSON is `null`: that is how an absent field and a null look alike in JSON.
+    pub fn is_blob(&self) -> bool {
+        self.bytes.is_some()
+    }
+}
+
+/// A template as it was when the run took it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Frozen {
+    pub name: String,
+    /// File it came from, relative to the project where it can be; built-in ones have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub format: crate::source::Format,
+    pub text: String,
+}
+
+/// Limits that the fold needs to know to say why a step waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    pub parallel: u32,
+    #[serde(default)]
+    pub sequential: bool,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStarted {
+    pub core: u32,
+    pub run: String,
+    pub feature: String,
+    pub title: String,
+    pub template: Frozen,
+    /// Templates that `workflow` steps name, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<Frozen>,
+    pub inputs: Map<String, Value>,
+    pub settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OpenMode {
+    Start,
+    /// Failed, cancelled and blocked steps get another chance.
+    Resume,
+    /// Only to deliver a signal; nothing is started.
+    Signal,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunOpened {
+    pub mode: OpenMode,
+    pub pid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEdited {
+    pub template: Frozen,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<Frozen>,
+    pub inputs: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunRewound {
+    pub from: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunImported {
+    pub from: String,
+    /// Phase id -> operation id -> result. Only whole, finished phases.
+    pub phases: BTreeMap<String, BTreeMap<String, Payload>>,
+}
+
+/// Why a run stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PauseReason {
+    User,
+    Interrupted,
+    Approval,
+    Unknown,
+    Join,
+    Timeout,
+    Storage,
+    /// Only a known time is awaited and the caller did not want to wait for it.
+    Sleep,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunPaused {
+    pub reason: PauseReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCancelled {
+    pub resumable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunFinished {
+    pub verdict: crate::verdict::Verdict,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepStarted {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub key: Digest,
+    /// What the key is made of, each part shortened: lets `sage explain` name the part that changed.
+    pub parts: BTreeMap<String, String>,
+    /// When a sleep ends or an approval takes its default, in ms since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Ask>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ask {
+    pub message: String,
+    pub choices: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepSpawned {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub pid: u32,
+    pub start_time: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepFinished {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub end: End,
+    /// Active time of the attempt.
+    pub ms: u64,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum End {
+    Succeeded {
+        result: Payload,
+        /// The whole result where `result` is a filtered one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full: Option<Payload>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+    },
+    Failed {
+        class: FailureClass,
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial: Option<Payload>,
+    },
+    /// Ended because we asked for it: a lost race, a pause, an interrupt. Nothing is known to be wrong with it.
+    Stopped,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepSkipped {
+    pub step: Arc<str>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepReused {
+    pub step: Arc<str>,
+    pub key: Digest,
+    pub parts: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepExpanded {
+    pub step: Arc<str>,
+    pub into: Expansion,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Expansion {
+    /// A fan-out: one child per item. `ordinals[i]` counts the equal items before item i.
+    Items {
+        count: u32,
+        items: Payload,
+        digests: Vec<Digest>,
+        ordinals: Vec<u32>,
+    },
+    /// A sub-workflow, laid out in place.
+    Scope { template: String, inputs: Payload },
+}
+
+/// How far back a retry goes (R7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RetryLevel {
+    /// The same rendered call again.
+    Attempt,
+    /// Rendered anew from what is known now.
+    Step,
+    /// The whole phase: `phase.restarted` follows.
+    Phase,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRetried {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub class: FailureClass,
+    pub message: String,
+    pub ms: u64,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    /// When the next attempt may start, in ms since the epoch.
+    pub at: u64,
+    pub level: RetryLevel,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepAnswered {
+    pub step: Arc<str>,
+    pub choice: String,
+    pub by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// SHA-256 of the result `{choice, by, message}`: given, because the fold does not build JSON.
+    pub result: Payload,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseRestarted {
+    /// Path of the phase: its id, behind the path of the step that holds it if that is a sub-workflow.
+    pub phase: Arc<str>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseRepeated {
+    pub phase: Arc<str>,
+    pub again: bool,
+}

@@ -1,0 +1,26 @@
+//! The pure core of Sage: templates, plans, events, the fold and the decisions.
+//!
+//! Nothing in here does I/O, reads a clock, draws random numbers or looks at the environment; time and
+//! randomness arrive as data. Two functions are the heart: `Run::apply` folds an event into the run, and
+//! `Run::decide` says what is wanted next. Live running and recovery are the same two calls.
+
+pub mod check;
+pub mod diagnostic;
+pub mod digest;
+pub mod duration;
+pub mod event;
+pub mod expr;
+pub mod graph;
+pub mod key;
+pub mod load;
+pub mod plan;
+pub mod policy;
+pub mod port;
+pub mod read;
+pub mod run;
+pub mod schema;
+pub mod slug;
+pub mod source;
+pub mod template;
+pub mod verdict;
+pub mod wire;

@@ -1,0 +1,215 @@
+//! The ports: what the engine asks of the parts that do the work. Traits and plain data only.
+//!
+//! `StepExecutor` is implemented once (sage-agents) and hosted by any engine. Every call may be made
+//! twice with the same key; an executor that can notice (an agent's session) should.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::policy::FailureClass;
+use crate::template::Kind;
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One attempt of one step, fully rendered: nothing in it is an expression any more.
+#[derive(Clone, Debug)]
+pub struct StepCall {
+    pub run: String,
+    pub feature: String,
+    /// `phase/operation`, with `[index]` in a fan-out.
+    pub path: String,
+    pub kind: Kind,
+    pub attempt: u32,
+    /// The step's key in hex: the idempotency key of at-least-once steps.
+    pub key: String,
+    /// Rendered `params` of the kind (DESIGN §3), with `prompt` and `system` for agents.
+    pub params: Map<String, Value>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub schema: Option<Value>,
+    /// What `SAGE_INPUT` shall contain: `{params, inputs, steps, item?, index?}`.
+    pub input: Value,
+    pub timeout_ms: Option<u64>,
+    pub idle_timeout_ms: Option<u64>,
+}
+
+/// Where an attempt works and how it is told to stop.
+#[derive(Clone)]
+pub struct StepCx {
+    /// Default working directory: the project.
+    pub project: PathBuf,
+    /// A private, existing directory of this attempt (input file, logs); 0700.
+    pub scratch: PathBuf,
+    /// Inherited by every child process on purpose: as long as one of them lives, nobody resumes the run.
+    pub children_lock: Option<Arc<std::fs::File>>,
+    pub stop: StopSignal,
+    pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
+}
+
+impl std::fmt::Debug for StepCx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StepCx")
+            .field("scratch", &self.scratch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a running attempt tells while it works. Never blocks.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// A process was started for this attempt: journaled, so that a resume can make sure it is gone.
+    Spawned {
+        pid: u32,
+        start_time: u64,
+    },
+    /// Something moved (output, tokens, a tool call): feeds the idle timeout.
+    Alive,
+    Usage(Usage),
+}
+
+/// How an attempt is told to stop: `Graceful` (SIGTERM, then SIGKILL after the grace) or `Now`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    No,
+    Graceful,
+    Now,
+}
+
+/// A cloneable, runtime-neutral stop flag that can be awaited.
+#[derive(Clone, Debug, Default)]
+pub struct StopSignal(Arc<StopInner>);
+
+#[derive(Debug, Default)]
+struct StopInner {
+    level: std::sync::atomic::AtomicU8,
+    wakers: std::sync::Mutex<Vec<std::task::Waker>>,
+}
+
+impl StopSignal {
+    pub fn set(&self, stop: Stop) {
+        self.0
+            .level
+            .fetch_max(stop as u8, std::sync::atomic::Ordering::SeqCst);
+        let mut wakers = self
+            .0
+            .wakers
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        wakers.drain(..).for_each(std::task::Waker::wake);
+    }
+
+    pub fn get(&self) -> Stop {
+        match self.0.level.load(std::sync::atomic::Ordering::SeqCst) {
+            0 => Stop::No,
+            1 => Stop::Graceful,
+            _ => Stop::Now,
+        }
+    }
+
+    /// Resolves as soon as the signal is at least `level`.
+    pub async fn reached(&self, level: Stop) {
+        std::future::poll_fn(|cx| {
+            if self.get() >= level {
+                return std::task::Poll::Ready(());
+            }
+            let mut wakers = self
+                .0
+                .wakers
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            if !wakers.iter().any(|w| w.will_wake(cx.waker())) {
+                wakers.push(cx.waker().clone());
+            }
+            drop(wakers);
+            // Set between the check and the push: look again.
+            if self.get() >= level {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+/// Tokens by class. `None` means that nobody reported it; it is never taken for 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    pub fn is_empty(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    /// Sum of all known classes.
+    pub fn total(&self) -> u64 {
+        [
+            self.input,
+            self.cache_read,
+            self.cache_write,
+            self.output,
+            self.reasoning,
+        ]
+        .into_iter()
+        .flatten()
+        .sum()
+    }
+
+    pub fn add(&mut self, other: &Usage) {
+        fn plus<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            }
+        }
+        self.input = plus(self.input, other.input);
+        self.cache_read = plus(self.cache_read, other.cache_read);
+        self.cache_write = plus(self.cache_write, other.cache_write);
+        self.output = plus(self.output, other.output);
+        self.reasoning = plus(self.reasoning, other.reasoning);
+        self.cost_usd = plus(self.cost_usd, other.cost_usd);
+    }
+}
+
+/// How an attempt ended. There is no "probably": whatever is not a checked success is a failure or a stop.
+#[derive(Clone, Debug)]
+pub enum StepOutcome {
+    Succeeded {
+        result: Value,
+        usage: Usage,
+    },
+    Failed {
+        class: FailureClass,
+        message: String,
+        partial: Option<Value>,
+        usage: Usage,
+    },
+    /// Stopped because the engine asked for it; its processes are gone.
+    Stopped {
+        usage: Usage,
+    },
+}
+
+pub trait StepExecutor: Send + Sync {
+    /// Runs one attempt to its end. Dropping the future also ends its processes.
+    fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
+}

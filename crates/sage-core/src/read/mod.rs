@@ -1,0 +1,157 @@
+//! From the tree of a file to a typed `Template`. All errors are collected; nothing stops at the first.
+//!
+//! The lists of field names are what the reader knows, what "did you mean" offers and what the JSON Schema
+//! must say: a test compares them. A field that DESIGN names and this version does not carry out is a
+//! warning if leaving it out only costs time or money, and an error if the result would be another one.
+
+mod fields;
+mod filter;
+mod operation;
+mod params;
+mod phase;
+mod place;
+mod policies;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+pub use operation::OPERATION_FIELDS;
+pub use params::param_names;
+pub use phase::PHASE_FIELDS;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{Data, Node};
+use crate::template::{Kind, Template};
+use fields::{Fields, expected};
+use place::Place;
+
+pub const TEMPLATE_FIELDS: &[&str] = &["$schema", "name", "description", "timeout", "inputs", "phases"];
+
+/// All lists of field names, with the place in the JSON Schema that must say the same.
+pub const FIELD_LISTS: &[(&str, &[&str])] = &[
+    ("/properties", TEMPLATE_FIELDS),
+    ("/$defs/phase/properties", PHASE_FIELDS),
+    ("/$defs/operation/properties", OPERATION_FIELDS),
+    ("/$defs/repeat/properties", phase::REPEAT_FIELDS),
+    ("/$defs/join/oneOf/1/properties", policies::JOIN_FIELDS),
+    ("/$defs/retry/oneOf/2/properties", policies::RETRY_FIELDS),
+    ("/$defs/onUnknown/oneOf/1/properties", policies::ON_UNKNOWN_FIELDS),
+    ("/$defs/filter/oneOf/1/properties", filter::FILTER_FIELDS),
+    ("/$defs/expect/properties", operation::EXPECT_FIELDS),
+];
+
+/// Named operations (`research.market`), given by the caller: built in ones and the project's.
+#[derive(Clone, Debug, Default)]
+pub struct Library(pub BTreeMap<String, Base>);
+
+/// What a named operation stands for. Fields of the operation that uses it win.
+#[derive(Clone, Debug)]
+pub struct Base {
+    pub kind: Kind,
+    pub params: Map<String, Value>,
+    pub prompt: Option<String>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub schema: Option<Value>,
+    /// As in a template: a jq text, or `{top, minRelevance, jq}`.
+    pub filter: Option<Value>,
+}
+
+impl Base {
+    pub fn new(kind: Kind) -> Base {
+        Base {
+            kind,
+            params: Map::new(),
+            prompt: None,
+            agent: None,
+            model: None,
+            schema: None,
+            filter: None,
+        }
+    }
+}
+
+/// Reads a template as far as it can be read. `None` only if the document is not an object.
+pub fn read_template(node: &Node<'_>, library: &Library) -> (Option<Template>, Vec<Diagnostic>) {
+    let mut problems = Diagnostics::default();
+    let template = read_into(node, library, &mut problems);
+    (template, problems.into_sorted())
+}
+
+pub(crate) fn read_into(node: &Node<'_>, library: &Library, problems: &mut Diagnostics) -> Option<Template> {
+    let place = Place::Root;
+    let fields = Fields::new(node, &place, TEMPLATE_FIELDS, problems)?;
+    let inputs = match fields.object("inputs", problems).map(Node::to_json) {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    let mut template = Template {
+        name: name(&fields, problems),
+        description: fields.text("description", problems).map(str::to_owned),
+        timeout_ms: fields.timeout_ms("timeout", problems),
+        inputs,
+        phases: Vec::new(),
+    };
+    match fields.get("phases") {
+        None => fields.missing("phases", problems),
+        Some(node) => match &node.data {
+            Data::Seq(items) => {
+                let list = place.field("phases");
+                template.phases.reserve(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    template
+                        .phases
+                        .extend(phase::read(item, &list.index(index), library, problems));
+                }
+            }
+            _ => problems.push(expected("a list of phases", node, &place.field("phases"))),
+        },
+    }
+    Some(template)
+}
+
+fn name(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> String {
+    if fields.get("name").is_none() {
+        fields.missing("name", problems);
+    }
+    bounded(fields, "name", 100, problems).unwrap_or_default()
+}
+
+/// A text of 1 to `longest` characters.
+fn bounded(
+    fields: &Fields<'_, '_>,
+    name: &str,
+    longest: usize,
+    problems: &mut Diagnostics,
+) -> Option<String> {
+    let text = fields.text(name, problems)?;
+    if text.trim().is_empty() || text.chars().nth(longest).is_some() {
+        let span = fields.get(name).map_or(fields.span, |node| node.span);
+        let message = format!("`{name}` must have 1 to {longest} characters");
+        problems.push(Diagnostic::error(fields.place.field(name), span, message));
+    }
+    Some(text.to_owned())
+}
+
+/// An id: small letters, digits and `-`. A wrong one is kept, so that what refers to it is not wrong as well.
+fn id(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<String> {
+    let text = fields.text("id", problems)?;
+    let good = !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    if !good || text.len() > 100 {
+        let span = fields.get("id").map_or(fields.span, |node| node.span);
+        let message = "an id has 1 to 100 small letters, digits and `-`";
+        let mut problem = Diagnostic::error(fields.place.field("id"), span, message);
+        if let Ok(better) = crate::slug::Feature::from_title(text) {
+            problem = problem.hint(format!("`{}` would do", better.slug()));
+        }
+        problems.push(problem);
+    }
+    Some(text.to_owned())
+}

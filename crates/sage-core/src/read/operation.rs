@@ -1,0 +1,305 @@
+//! An operation: its kind (a primitive or a named operation), its fields, its merged parameters.
+
+use serde_json::Value;
+
+use super::fields::{Fields, expected, source_of};
+use super::place::Place;
+use super::{Base, Library, filter, id, params, policies};
+use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
+use crate::expr;
+use crate::source::{Data, Node};
+use crate::template::{Kind, Operation, Source, Span};
+
+pub const OPERATION_FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "params",
+    "needs",
+    "when",
+    "foreach",
+    "maxParallel",
+    "tolerate",
+    "agent",
+    "model",
+    "session",
+    "role",
+    "prompt",
+    "schema",
+    "filter",
+    "output",
+    "expect",
+    "retry",
+    "timeout",
+    "idleTimeout",
+    "fallback",
+    "hedge",
+    "cache",
+    "pool",
+    "priority",
+    "budget",
+    "isolation",
+    "verify",
+    "onUnknown",
+    "affinity",
+];
+
+/// Only time or money is lost when these are left out, so they are accepted with a warning.
+const WITHOUT_EFFECT: &[&str] = &[
+    "cache", "fallback", "hedge", "budget", "session", "role", "affinity",
+];
+
+pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
+
+const MAX_PARALLEL: u32 = 100_000;
+
+pub fn read(
+    node: &Node<'_>,
+    place: &Place<'_>,
+    library: &Library,
+    problems: &mut Diagnostics,
+) -> Option<Operation> {
+    let fields = open(node, place, problems)?;
+    let (type_name, known) = named(&fields, library, problems);
+    if let Some(base) = &known {
+        refuse_kind(&fields, base.kind, problems);
+    }
+    // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
+    let base = known.unwrap_or_else(|| Base::new(Kind::Synthesize));
+    let kind = base.kind;
+    let given = params::Given::read(&fields, &base, problems);
+    refuse_unavailable(&fields, problems);
+    warn_without_effect(&fields, problems);
+    let schema = schema(&fields, problems).or(base.schema);
+    let own_filter = filter::read(&fields, problems);
+    let base_filter = base
+        .filter
+        .as_ref()
+        .and_then(|filter| filter::of_base(filter, node.span));
+    let operation = Operation {
+        id: id(&fields, problems).unwrap_or_default(),
+        span: fields
+            .get("id")
+            .or(fields.get("type"))
+            .map_or(first_byte(node), |named| named.span),
+        kind,
+        type_name,
+        dynamic: expr::is_rendered_dynamic(kind, &given.params),
+        params: given.params,
+        needs: fields.names("needs", problems),
+        when: fields.condition("when", problems),
+        foreach: fields.source("foreach", problems),
+        max_parallel: fields.count("maxParallel", 1, MAX_PARALLEL, problems),
+        tolerate: policies::tolerate(&fields, problems),
+        agent: given.agent,
+        model: given.model,
+        prompt: given.prompt,
+        schema,
+        filter: own_filter.or(base_filter),
+        output: output(&fields, problems),
+        expect: expect(&fields, problems),
+        retry: policies::retry(&fields, problems),
+        timeout_ms: fields.timeout_ms("timeout", problems),
+        idle_timeout_ms: fields.timeout_ms("idleTimeout", problems),
+        pool: fields.text("pool", problems).map(str::to_owned),
+        priority: policies::priority(&fields, problems),
+        on_unknown: policies::on_unknown(&fields, problems),
+    };
+    warn_without_foreach(&fields, problems);
+    Some(operation)
+}
+
+/// The fields. A parameter written beside `params` gets a hint of its own, for that is the usual mistake.
+fn open<'n, 'a>(
+    node: &'n Node<'a>,
+    place: &'n Place<'n>,
+    problems: &mut Diagnostics,
+) -> Option<Fields<'n, 'a>> {
+    let fields = Fields::any(node, place, problems)?;
+    let kind = fields.get("type").and_then(Node::as_str).and_then(primitive);
+    for (key, _) in fields.entries() {
+        let name = &*key.name;
+        if OPERATION_FIELDS.contains(&name) {
+            continue;
+        }
+        let is_param = kind.is_some_and(|kind| params::param_names(kind).contains(&name));
+        let hint = if is_param {
+            Some(format!("write it under `params`: {{ {name}: ... }}"))
+        } else {
+            did_you_mean(name, OPERATION_FIELDS.iter().copied())
+        };
+        let message = format!("unknown field `{}`", printable(name));
+        problems.push(Diagnostic::error(place.field(name), key.span, message).hint_if(hint));
+    }
+    Some(fields)
+}
+
+fn primitive(name: &str) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+/// `type` and what it stands for.
+fn named(fields: &Fields<'_, '_>, library: &Library, problems: &mut Diagnostics) -> (String, Option<Base>) {
+    if fields.get("type").is_none() {
+        fields.missing("type", problems);
+    }
+    let Some(text) = fields.text("type", problems) else {
+        return (String::new(), None);
+    };
+    let base = primitive(text)
+        .map(Base::new)
+        .or_else(|| library.0.get(text).cloned());
+    if base.is_none() {
+        let mut names: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+        let kinds = names.join(", ");
+        names.extend(library.0.keys().map(String::as_str));
+        let hint = did_you_mean(text, names).unwrap_or_else(|| format!("kinds: {kinds}"));
+        let span = fields.get("type").map_or(fields.span, |node| node.span);
+        let message = format!("unknown type `{}`", printable(text));
+        problems.push(Diagnostic::error(fields.place.field("type"), span, message).hint(hint));
+    }
+    (text.to_owned(), base)
+}
+
+fn refuse_kind(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) {
+    if is_available(kind) {
+        return;
+    }
+    let span = fields.get("type").map_or(fields.span, |node| node.span);
+    let message = format!("the kind `{}` is not available in this version", kind.name());
+    problems.push(Diagnostic::error(fields.place.field("type"), span, message));
+}
+
+/// What would give another result if it were ignored is refused.
+fn refuse_unavailable(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
+    let mut refuse = |name: &str, span: Span, what: &str| {
+        let message = format!("`{what}` is not available in this version");
+        problems.push(Diagnostic::error(fields.place.field(name), span, message));
+    };
+    if let Some(node) = fields.get("verify") {
+        refuse("verify", node.span, "verify");
+    }
+    match fields.get("isolation").map(|node| (node.as_str(), node)) {
+        None | Some((Some("none"), _)) => {}
+        Some((Some("worktree"), node)) => refuse("isolation", node.span, "isolation: worktree"),
+        Some((_, node)) => {
+            problems.push(expected(
+                "`none` or `worktree`",
+                node,
+                &fields.place.field("isolation"),
+            ));
+        }
+    }
+}
+
+pub fn is_available(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow
+    )
+}
+
+fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
+    for (key, node) in fields.entries() {
+        let name = &*key.name;
+        if !WITHOUT_EFFECT.contains(&name) || node.data == Data::Null {
+            continue;
+        }
+        let place = fields.place.field(name);
+        let (fits, what) = match (name, &node.data) {
+            ("session" | "role", data) => (matches!(data, Data::Str(_)), "text"),
+            ("cache", data) => (
+                matches!(data, Data::Map(_) | Data::Bool(_)),
+                "an object such as {ttl: 30d}",
+            ),
+            ("affinity", data) => (
+                matches!(data, Data::Str(_) | Data::Seq(_) | Data::Map(_)),
+                "text, a list or an object",
+            ),
+            ("hedge" | "budget", Data::Seq(_) | Data::Bool(_)) => (false, "text, a number or an object"),
+            _ => (true, ""),
+        };
+        if !fits {
+            problems.push(expected(what, node, &place));
+        } else {
+            let message = format!("`{name}` has no effect in this version");
+            problems.push(Diagnostic::warning(place, key.span, message));
+        }
+    }
+}
+
+fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
+    if fields.get("foreach").is_some() {
+        return;
+    }
+    for name in ["maxParallel", "tolerate"] {
+        if let Some(span) = fields.key_span(name) {
+            let message = format!("`{name}` has no effect without `foreach`");
+            problems.push(Diagnostic::warning(fields.place.field(name), span, message));
+        }
+    }
+}
+
+fn schema(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Value> {
+    let node = fields.get("schema")?;
+    match node.data {
+        Data::Map(_) | Data::Bool(_) => Some(node.to_json()),
+        _ => {
+            problems.push(expected("a JSON Schema", node, &fields.place.field("schema")));
+            None
+        }
+    }
+}
+
+/// A file to write. It must stay in the project, whatever is filled in later.
+fn output(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Source> {
+    let source = fields.source("output", problems)?;
+    let text = source.text.trim();
+    let leaves = text.starts_with(['/', '~']) || text.split(['/', '\\']).any(|part| part == "..");
+    if text.is_empty() || leaves {
+        let message = "`output` must be a path inside the project";
+        problems.push(Diagnostic::error(
+            fields.place.field("output"),
+            source.span,
+            message,
+        ));
+    }
+    Some(source)
+}
+
+fn expect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Value> {
+    let node = fields.get("expect")?;
+    let place = fields.place.field("expect");
+    let expect = Fields::new(node, &place, EXPECT_FIELDS, problems)?;
+    expect.names("files", problems);
+    expect.flag("headMoved", problems);
+    expect.text("command", problems);
+    Some(node.to_json())
+}
+
+fn first_byte(node: &Node<'_>) -> Span {
+    Span {
+        start: node.span.start,
+        end: node.span.start + 1,
+    }
+}
+
+/// A text field of the operation that may also stand in `params`.
+pub fn either(
+    fields: &Fields<'_, '_>,
+    params: Option<&Fields<'_, '_>>,
+    name: &str,
+    problems: &mut Diagnostics,
+) -> Option<Source> {
+    let inner = params.and_then(|params| params.get(name).map(|node| (params, node)));
+    match (fields.get(name), inner) {
+        (Some(outer), Some((params, node))) => {
+            let message = format!("`{name}` is given twice");
+            let problem = Diagnostic::error(params.place.field(name), node.span, message);
+            problems.push(problem.also(outer.span, "first"));
+            source_of(outer)
+        }
+        (Some(_), None) => fields.source(name, problems),
+        (None, Some((params, _))) => params.source(name, problems),
+        (None, None) => None,
+    }
+}

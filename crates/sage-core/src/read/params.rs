@@ -1,0 +1,341 @@
+//! `params`: what only one kind has, checked kind by kind and merged over a named operation's.
+//!
+//! A text with Jinja in it has no type yet, so it passes wherever a value is expected; the executor checks
+//! what it becomes. Durations that are known are normalised to milliseconds.
+
+use serde_json::{Map, Value};
+
+use super::Base;
+use super::fields::{Fields, duration_of, expected};
+use super::operation::{either, is_available};
+use super::place::Place;
+use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
+use crate::expr;
+use crate::source::{Data, Node};
+use crate::template::{Kind, Source};
+
+/// The parameters that a kind knows.
+pub fn param_names(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Shell => &["run", "argv", "cwd", "env", "json"],
+        Kind::Sleep => &["ms", "for"],
+        Kind::Agent => &[
+            "prompt", "system", "agent", "model", "tools", "script", "command", "cwd", "env",
+        ],
+        Kind::Tool => &["server", "tool", "arguments"],
+        Kind::Script => &["file", "code", "input"],
+        Kind::Approval => &["message", "choices", "deadline", "default"],
+        Kind::Workflow => &["template", "inputs"],
+        Kind::Verify => &["commands", "of"],
+        Kind::Synthesize => &["from"],
+    }
+}
+
+pub const DEFAULT_CHOICES: [&str; 2] = ["approve", "reject"];
+
+/// The merged parameters, and the fields that an agent keeps beside them.
+#[derive(Debug, Default)]
+pub struct Given {
+    pub params: Map<String, Value>,
+    pub prompt: Option<Source>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+}
+
+impl Given {
+    pub fn read(fields: &Fields<'_, '_>, base: &Base, problems: &mut Diagnostics) -> Given {
+        let place = fields.place.field("params");
+        let node = fields.object("params", problems);
+        let written = node.and_then(|node| Fields::any(node, &place, problems));
+        let mut given = Given {
+            params: base.params.clone(),
+            ..Given::default()
+        };
+        if is_available(base.kind) {
+            if let Some(written) = &written {
+                refuse_unknown(written, base.kind, problems);
+                merge(written, base.kind, &mut given.params, problems);
+            }
+            given.agent_fields(fields, written.as_ref(), base, problems);
+            require(base.kind, fields, &given, problems);
+        }
+        given
+    }
+
+    fn agent_fields(
+        &mut self,
+        fields: &Fields<'_, '_>,
+        written: Option<&Fields<'_, '_>>,
+        base: &Base,
+        problems: &mut Diagnostics,
+    ) {
+        if base.kind != Kind::Agent {
+            for name in ["agent", "model", "prompt"] {
+                if let Some(span) = fields.key_span(name) {
+                    let message = format!(
+                        "`{name}` is only for agents, this is a `{}` step",
+                        base.kind.name()
+                    );
+                    problems.push(Diagnostic::error(fields.place.field(name), span, message));
+                }
+            }
+            return;
+        }
+        let text = |source: Option<Source>| source.map(|source| source.text);
+        self.agent = text(either(fields, written, "agent", problems)).or_else(|| base.agent.clone());
+        self.model = text(either(fields, written, "model", problems)).or_else(|| base.model.clone());
+        self.prompt = either(fields, written, "prompt", problems).or_else(|| {
+            let text = base.prompt.clone()?;
+            Some(Source {
+                text,
+                span: fields.get("type").map_or(fields.span, |node| node.span),
+            })
+        });
+        if let Some(prompt) = &self.prompt {
+            self.params
+                .insert("prompt".to_owned(), Value::String(prompt.text.clone()));
+        }
+    }
+}
+
+fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) {
+    let known = param_names(kind);
+    for (key, _) in written.entries() {
+        if !known.contains(&&*key.name) {
+            let message = format!(
+                "unknown parameter `{}` of `{}`",
+                printable(&key.name),
+                kind.name()
+            );
+            let hint = did_you_mean(&key.name, known.iter().copied())
+                .unwrap_or_else(|| format!("parameters: {}", known.join(", ")));
+            let place = written.place.field(&key.name);
+            problems.push(Diagnostic::error(place, key.span, message).hint(hint));
+        }
+    }
+}
+
+/// Checks each parameter and puts it into `params`.
+fn merge(written: &Fields<'_, '_>, kind: Kind, params: &mut Map<String, Value>, problems: &mut Diagnostics) {
+    for (key, node) in written.entries() {
+        let name = &*key.name;
+        let beside = kind == Kind::Agent && matches!(name, "agent" | "model" | "prompt");
+        if node.data == Data::Null || beside {
+            continue;
+        }
+        let place = written.place.field(name);
+        // The author replaces one way to say it by another.
+        for other in alternatives(kind, name) {
+            if written.get(other).is_none() {
+                params.shift_remove(*other);
+            }
+        }
+        let (name, value) = value(kind, name, node, &place, problems);
+        params.insert(name.to_owned(), value);
+    }
+}
+
+fn alternatives(kind: Kind, name: &str) -> &'static [&'static str] {
+    match (kind, name) {
+        (Kind::Shell, "run") => &["argv"],
+        (Kind::Shell, "argv") => &["run"],
+        (Kind::Sleep, "ms") => &["for"],
+        (Kind::Sleep, "for") => &["ms"],
+        _ => &[],
+    }
+}
+
+/// The value of one parameter as the executor gets it.
+fn value<'n>(
+    kind: Kind,
+    name: &'n str,
+    node: &Node<'_>,
+    place: &Place<'_>,
+    problems: &mut Diagnostics,
+) -> (&'n str, Value) {
+    let rendered = !(kind == Kind::Shell && name == "run");
+    if rendered && node.as_str().is_some_and(expr::is_dynamic) {
+        if kind == Kind::Workflow && name == "template" {
+            let message = "the template of a `workflow` step must be a plain name: it is part of the plan";
+            problems.push(Diagnostic::error(place, node.span, message));
+        }
+        return (name, node.to_json());
+    }
+    let fits = match (kind, name) {
+        (Kind::Shell | Kind::Agent, "argv" | "command") => return (name, texts(node, place, problems)),
+        (Kind::Shell | Kind::Agent, "env") => return (name, variables(node, place, problems)),
+        (Kind::Sleep, "ms" | "for") => return ("ms", milliseconds(node, place, problems)),
+        (Kind::Approval, "deadline") => return (name, milliseconds(node, place, problems)),
+        (Kind::Approval, "choices") => return (name, choices(node, place, problems)),
+        (Kind::Shell, "json") => matches!(node.data, Data::Bool(_))
+            .then_some(())
+            .ok_or("true or false"),
+        (Kind::Workflow, "inputs") => matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object"),
+        (Kind::Agent, "script") => matches!(node.data, Data::Seq(_) | Data::Str(_))
+            .then_some(())
+            .ok_or("a list of turns, or a file"),
+        (Kind::Agent, "tools") => matches!(node.data, Data::Seq(_) | Data::Str(_))
+            .then_some(())
+            .ok_or("a list of names"),
+        _ => matches!(node.data, Data::Str(_)).then_some(()).ok_or("text"),
+    };
+    if let Err(what) = fits {
+        problems.push(expected(what, node, place));
+    }
+    (name, node.to_json())
+}
+
+/// A list of texts. Numbers and truth values are what YAML makes of `[sleep, 1]`; a program gets text.
+fn texts(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    let Data::Seq(items) = &node.data else {
+        problems.push(expected("a list of texts", node, place));
+        return Value::Null;
+    };
+    if items.is_empty() {
+        problems.push(Diagnostic::error(
+            place,
+            node.span,
+            "the list is empty: it must name a program",
+        ));
+    }
+    let text = |(index, item)| scalar_text(item, &place.index(index), problems);
+    Value::Array(items.iter().enumerate().map(text).collect())
+}
+
+fn scalar_text(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    match &node.data {
+        Data::Str(text) if text.contains('\0') => {
+            problems.push(Diagnostic::error(
+                place,
+                node.span,
+                "a NUL character cannot be given to a program",
+            ));
+            Value::Null
+        }
+        Data::Str(text) => Value::String(text.clone().into_owned()),
+        Data::Number(number) => Value::String(number.to_string()),
+        Data::Bool(value) => Value::String(value.to_string()),
+        _ => {
+            problems.push(expected("text", node, place));
+            Value::Null
+        }
+    }
+}
+
+fn variables(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    let Some(entries) = node.as_map() else {
+        problems.push(expected("an object of texts", node, place));
+        return Value::Null;
+    };
+    let mut map = Map::with_capacity(entries.len());
+    for (key, value) in entries {
+        let place = place.field(&key.name);
+        if key.name.is_empty() || key.name.contains(['=', '\0']) {
+            problems.push(Diagnostic::error(
+                place,
+                key.span,
+                "not a name of an environment variable",
+            ));
+        }
+        map.insert(
+            key.name.clone().into_owned(),
+            scalar_text(value, &place, problems),
+        );
+    }
+    Value::Object(map)
+}
+
+fn milliseconds(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    match duration_of(node) {
+        Ok(ms) => Value::from(ms),
+        Err(error) => {
+            problems.push(Diagnostic::error(place, node.span, error.to_string()));
+            Value::from(0)
+        }
+    }
+}
+
+fn choices(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    let Data::Seq(items) = &node.data else {
+        problems.push(expected("a list of texts", node, place));
+        return Value::Null;
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let place = place.index(index);
+        match item.as_str() {
+            Some("") | None => problems.push(expected("a choice", item, &place)),
+            Some(text) if seen.contains(&text) => {
+                problems.push(Diagnostic::error(
+                    place,
+                    item.span,
+                    format!("duplicate choice `{}`", printable(text)),
+                ));
+            }
+            Some(text) => seen.push(text),
+        }
+    }
+    if items.is_empty() {
+        problems.push(Diagnostic::error(place, node.span, "there must be a choice"));
+    }
+    node.to_json()
+}
+
+/// What must be there, after merging.
+fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Diagnostics) {
+    let span = fields.get("type").map_or(fields.span, |node| node.span);
+    let params = &given.params;
+    let place = fields.place.field("params");
+    let mut wrong = |message: &str, hint: &str| {
+        let hint = (!hint.is_empty()).then(|| hint.to_owned());
+        problems.push(Diagnostic::error(place, span, message).hint_if(hint));
+    };
+    match kind {
+        Kind::Shell => match (params.contains_key("run"), params.contains_key("argv")) {
+            (true, true) => wrong("a shell step has either `run` or `argv`, not both", ""),
+            (false, false) => wrong(
+                "a shell step needs `run` or `argv`",
+                "params: { run: \"make test\" }",
+            ),
+            _ => {}
+        },
+        Kind::Sleep => match (params.contains_key("ms"), params.contains_key("for")) {
+            (true, true) => wrong("a sleep step has either `ms` or `for`, not both", ""),
+            (false, false) => wrong("a sleep step needs `ms` or `for`", "params: { for: 2s }"),
+            _ => {}
+        },
+        Kind::Workflow if !params.contains_key("template") => {
+            wrong("a workflow step needs the name of a `template`", "");
+        }
+        Kind::Agent => require_agent(given, &mut wrong),
+        Kind::Approval => require_default(params, &mut wrong),
+        _ => {}
+    }
+}
+
+fn require_agent(given: &Given, wrong: &mut dyn FnMut(&str, &str)) {
+    let scripted = given.params.contains_key("script");
+    let agent = given.agent.as_deref();
+    if given.prompt.is_none() && !(scripted && agent.is_none_or(|agent| agent == "fake")) {
+        wrong("an agent needs a `prompt`", "");
+    }
+    if scripted && agent.is_some_and(|agent| agent != "fake") {
+        wrong("`script` is only for the agent `fake`", "");
+    }
+}
+
+fn require_default(params: &Map<String, Value>, wrong: &mut dyn FnMut(&str, &str)) {
+    let Some(default) = params.get("default").and_then(Value::as_str) else {
+        return;
+    };
+    let choices = params.get("choices").and_then(Value::as_array);
+    let names: Vec<&str> = match choices {
+        Some(list) => list.iter().filter_map(Value::as_str).collect(),
+        None => DEFAULT_CHOICES.to_vec(),
+    };
+    let dynamic = expr::is_dynamic(default) || names.iter().any(|name| expr::is_dynamic(name));
+    if !dynamic && !names.contains(&default) {
+        let hint = format!("choices: {}", names.join(", "));
+        wrong("`default` is not one of the choices", &hint);
+    }
+}

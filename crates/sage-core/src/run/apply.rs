@@ -1,0 +1,635 @@
+//! The fold: one event in, the run changed. An event that does not fit is a typed error, never a panic.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::event::*;
+use crate::plan::{Plan, PlanError};
+use crate::run::step::{Children, Failure, Output, Running, State, Step};
+use crate::run::{Judgement, Phase, PhaseId, Run, Scope, ScopeId, Status, StepId, Tally};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    #[error("the first event must be `run.started`, not `{0}`")]
+    First(String),
+    #[error("`{0}` a second time")]
+    Twice(&'static str),
+    #[error("the run was written by a newer core (version {0}, this one knows {CORE_VERSION})")]
+    Newer(u32),
+    #[error("`{kind}` names the step `{step}`, which does not exist")]
+    NoStep { kind: &'static str, step: String },
+    #[error("`{kind}` does not fit step `{step}`, which is {state}")]
+    Misfit {
+        kind: &'static str,
+        step: String,
+        state: &'static str,
+    },
+    #[error("`{kind}` names the phase `{phase}`, which does not exist")]
+    NoPhase { kind: &'static str, phase: String },
+    #[error("template `{name}` of the journal cannot be read: {why}")]
+    Template { name: String, why: String },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+fn compile(frozen: &Frozen) -> Result<Arc<Plan>, FoldError> {
+    let template = crate::load::reload(frozen).map_err(|why| FoldError::Template {
+        name: frozen.name.clone(),
+        why,
+    })?;
+    Ok(Arc::new(Plan::new(template)?))
+}
+
+fn compile_all(templates: &[Frozen]) -> Result<HashMap<String, Arc<Plan>>, FoldError> {
+    templates
+        .iter()
+        .map(|frozen| Ok((frozen.name.clone(), compile(frozen)?)))
+        .collect()
+}
+
+impl Run {
+    /// A run from its first event.
+    pub fn start(event: &RunStarted, now: u64) -> Result<Run, FoldError> {
+        if event.core > CORE_VERSION {
+            return Err(FoldError::Newer(event.core));
+        }
+        let mut run = Run {
+            id: event.run.clone(),
+            feature: event.feature.clone(),
+            title: event.title.clone(),
+            inputs: event.inputs.clone(),
+            settings: event.settings.clone(),
+            template: event.template.clone(),
+            templates: event.templates.clone(),
+            steps: Vec::new(),
+            phases: Vec::new(),
+            scopes: Vec::new(),
+            status: Status::Running,
+            started_ms: now,
+            updated_ms: now,
+            tally: Tally { turn_ms: now, ..Tally::default() },
+            memo: HashMap::new(),
+            signals: Default::default(),
+            by_path: HashMap::new(),
+            ready: Default::default(),
+            to_stop: Default::default(),
+            to_repeat: Default::default(),
+            plans: compile_all(&event.templates)?,
+            active: Default::default(),
+        };
+        let plan = compile(&event.template)?;
+        run.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
+        Ok(run)
+    }
+
+    pub fn apply(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
+        if matches!(event, Event::RunOpened(_)) {
+            self.tally.earlier_ms = self.elapsed_ms();
+            self.tally.turn_ms = now;
+        }
+        self.updated_ms = self.updated_ms.max(now);
+        match event {
+            Event::RunStarted(_) => return Err(FoldError::Twice("run.started")),
+            Event::RunOpened(opened) => self.opened(opened, now),
+            Event::RunEdited(edited) => self.edited(edited, now)?,
+            Event::RunRewound(rewound) => {
+                let from = self.named("run.rewound", &rewound.from)?;
+                self.rewind(from, now);
+            }
+            Event::RunImported(imported) => self.imported(imported, now),
+            Event::RunPaused(paused) => {
+                self.status = Status::Paused {
+                    reason: paused.reason,
+                    until: paused.until,
+                };
+                self.signals.extend(paused.signal.clone());
+            }
+            Event::RunCancelled(cancelled) => {
+                self.status = Status::Cancelled {
+                    resumable: cancelled.resumable,
+                };
+                self.signals.extend(cancelled.signal.clone());
+            }
+            Event::RunFinished(finished) => self.status = Status::Finished(finished.verdict),
+            Event::StepStarted(started) => self.started(started, now)?,
+            Event::StepSpawned(spawned) => self.spawned(spawned)?,
+            Event::StepFinished(finished) => self.finished(finished, now)?,
+            Event::StepSkipped(skipped) => {
+                let id = self.startable("step.skipped", &skipped.step)?;
+                self.step_mut(id).output = Some(Arc::new(Output::Null));
+                self.settle(id, State::Skipped, now);
+            }
+            Event::StepReused(reused) => self.reused(reused, now)?,
+            Event::StepExpanded(expanded) => self.expanded(expanded, now)?,
+            Event::StepRetried(retried) => self.retried(retried)?,
+            Event::StepAnswered(answered) => self.answered(answered, now)?,
+            Event::PhaseRestarted(restarted) => {
+                let phase = self.phase_named("phase.restarted", &restarted.phase)?;
+                self.restart_phase(phase, now);
+            }
+            Event::PhaseRepeated(repeated) => {
+                let phase = self.phase_named("phase.repeated", &repeated.phase)?;
+                self.repeated(phase, repeated.again, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
+        self.find(path).ok_or_else(|| FoldError::NoStep {
+            kind,
+            step: path.to_string(),
+        })
+    }
+
+    fn phase_named(&self, kind: &'static str, path: &str) -> Result<PhaseId, FoldError> {
+        self.find_phase(path).ok_or_else(|| FoldError::NoPhase {
+            kind,
+            phase: path.to_string(),
+        })
+    }
+
+    fn misfit(&self, kind: &'static str, id: StepId) -> FoldError {
+        let step = self.step(id);
+        FoldError::Misfit {
+            kind,
+            step: step.path.to_string(),
+            state: step.state.name(),
+        }
+    }
+
+    fn startable(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
+        let id = self.named(kind, path)?;
+        match self.step(id).state {
+            State::Ready | State::Backoff { .. } => Ok(id),
+            _ => Err(self.misfit(kind, id)),
+        }
+    }
+
+    fn started(&mut self, event: &StepStarted, now: u64) -> Result<(), FoldError> {
+        let id = self.startable("step.started", &event.step)?;
+        let step = self.step_mut(id);
+        step.attempts = event.attempt;
+        step.key = Some(event.key);
+        if step.started_ms == 0 {
+            step.started_ms = now;
+        }
+        let ask = event.ask.clone().map(Arc::new);
+        self.transition(
+            id,
+            State::Running(Running {
+                since_ms: now,
+                until: event.until,
+                ask,
+                stopping: false,
+                pid: None,
+            }),
+        );
+        Ok(())
+    }
+
+    fn spawned(&mut self, event: &StepSpawned) -> Result<(), FoldError> {
+        let id = self.named("step.spawned", &event.step)?;
+        if let State::Running(running) = &mut self.step_mut(id).state {
+            running.pid = Some((event.pid, event.start_time));
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self, event: &StepFinished, now: u64) -> Result<(), FoldError> {
+        let id = self.named("step.finished", &event.step)?;
+        let stopping = match &self.step(id).state {
+            State::Running(running) => running.stopping,
+            // A step can fail before it starts: its expressions are wrong.
+            State::Ready | State::Backoff { .. } => false,
+            _ => return Err(self.misfit("step.finished", id)),
+        };
+        self.charge(id, event.attempt, event.ms, &event.usage);
+        match &event.end {
+            End::Succeeded {
+                result,
+                full,
+                artifacts,
+            } => {
+                let output = Output::Leaf {
+                    result: result.clone(),
+                    full: full.clone(),
+                    artifacts: artifacts.clone(),
+                };
+                self.succeeded(id, Arc::new(output), now);
+            }
+            End::Failed {
+                class,
+                message,
+                partial,
+            } => {
+                let failure = Failure {
+                    class: *class,
+                    message: message.clone(),
+                    partial: partial.clone(),
+                };
+                self.step_mut(id).failure = Some(Box::new(failure));
+                self.settle(id, State::Failed, now);
+            }
+            End::Stopped if stopping => self.settle(id, State::Cancelled, now),
+            End::Stopped => self.transition(id, State::Ready),
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, id: StepId, attempt: u32, ms: u64, usage: &crate::port::Usage) {
+        self.step_mut(id).active_ms += ms;
+        self.tally.sequential_ms += ms;
+        if !usage.is_empty() {
+            self.tally.usage.add(usage);
+            self.step_mut(id).usage.get_or_insert_default().add(usage);
+        } else if self.kind(id) == crate::template::Kind::Agent && attempt > 0 {
+            self.tally.unattributed += 1;
+        }
+    }
+
+    fn succeeded(&mut self, id: StepId, output: Arc<Output>, now: u64) {
+        let step = self.step_mut(id);
+        step.output = Some(output.clone());
+        step.failure = None;
+        step.unknown = false;
+        if let Some(key) = step.key {
+            self.memo.insert(key, output);
+        }
+        self.settle(id, State::Succeeded, now);
+    }
+
+    fn reused(&mut self, event: &StepReused, now: u64) -> Result<(), FoldError> {
+        let id = self.startable("step.reused", &event.step)?;
+        let Some(output) = self.memo.get(&event.key).cloned() else {
+            return Err(self.misfit("step.reused", id));
+        };
+        let step = self.step_mut(id);
+        step.key = Some(event.key);
+        step.reused = true;
+        step.started_ms = now;
+        self.tally.reused += 1;
+        self.succeeded(id, output, now);
+        Ok(())
+    }
+
+    fn retried(&mut self, event: &StepRetried) -> Result<(), FoldError> {
+        let id = self.named("step.retried", &event.step)?;
+        if !matches!(
+            self.step(id).state,
+            State::Running(_) | State::Ready | State::Backoff { .. }
+        ) {
+            return Err(self.misfit("step.retried", id));
+        }
+        self.charge(id, event.attempt, event.ms, &event.usage);
+        let failure = Failure {
+            class: event.class,
+            message: event.message.clone(),
+            partial: None,
+        };
+        let step = self.step_mut(id);
+        step.failure = Some(Box::new(failure));
+        step.attempts = event.attempt;
+        self.transition(id, State::Backoff { at: event.at });
+        Ok(())
+    }
+
+    fn answered(&mut self, event: &StepAnswered, now: u64) -> Result<(), FoldError> {
+        let id = self.named("step.answered", &event.step)?;
+        self.signals.extend(event.signal.clone());
+        let rejected = event.choice == "reject";
+        let failure = || {
+            let said = event
+                .message
+                .as_deref()
+                .map(|m| format!(": {m}"))
+                .unwrap_or_default();
+            let message = format!("rejected by {}{said}", event.by);
+            Some(Box::new(Failure {
+                class: crate::policy::FailureClass::Rejected,
+                message,
+                partial: None,
+            }))
+        };
+        match &self.step(id).state {
+            State::Running(running) if running.ask.is_some() && !rejected => {
+                let output = Output::Leaf {
+                    result: event.result.clone(),
+                    full: None,
+                    artifacts: Vec::new(),
+                };
+                self.succeeded(id, Arc::new(output), now);
+            }
+            State::Unknown if !rejected => {
+                self.step_mut(id).unknown = false;
+                self.transition(id, State::Ready);
+            }
+            State::Running(_) | State::Unknown => {
+                self.step_mut(id).failure = failure();
+                self.settle(id, State::Failed, now);
+            }
+            _ => return Err(self.misfit("step.answered", id)),
+        }
+        Ok(())
+    }
+
+    fn expanded(&mut self, event: &StepExpanded, now: u64) -> Result<(), FoldError> {
+        let id = self.startable("step.expanded", &event.step)?;
+        self.tally.total = self.tally.total.saturating_sub(1);
+        self.step_mut(id).started_ms = now;
+        match &event.into {
+            Expansion::Items {
+                count,
+                items,
+                digests,
+                ordinals,
+            } => {
+                self.expand_items(id, *count, items, digests, ordinals, now);
+            }
+            Expansion::Scope { template, inputs } => {
+                let Some(plan) = self.plans.get(template).cloned() else {
+                    return Err(FoldError::Template {
+                        name: template.clone(),
+                        why: "not in the journal".into(),
+                    });
+                };
+                let prefix = format!("{}/", self.step(id).path).into();
+                let (identity, height) = (self.identity_below(id), self.step(id).height);
+                let scope = ScopeId(self.scopes.len() as u32);
+                self.step_mut(id).children = Some(Box::new(Children::Scope(scope)));
+                self.transition(
+                    id,
+                    State::Open {
+                        left: 0,
+                        failed: 0,
+                        cancelling: false,
+                    },
+                );
+                self.lay_out(
+                    plan,
+                    Some(id),
+                    prefix,
+                    Some(inputs.clone()),
+                    identity,
+                    height,
+                    now,
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn expand_items(
+        &mut self,
+        fan: StepId,
+        count: u32,
+        items: &Payload,
+        digests: &[Digest],
+        ordinals: &[u32],
+        now: u64,
+    ) {
+        let first = self.steps.len() as u32;
+        let (path, scope, plan_step, phase, height) = {
+            let step = self.step(fan);
+            (
+                step.path.clone(),
+                step.scope,
+                step.plan_step,
+                step.phase,
+                step.height,
+            )
+        };
+        for index in 0..count {
+            let path = format!("{path}[{index}]").into();
+            self.push_step(path, scope, plan_step, phase, Some((fan, index)), height, 0);
+        }
+        let steps: Vec<StepId> = (first..first + count).map(StepId).collect();
+        let children = Children::Items {
+            steps: steps.clone(),
+            items: items.clone(),
+            digests: digests.to_vec(),
+            ordinals: ordinals.to_vec(),
+        };
+        self.step_mut(fan).children = Some(Box::new(children));
+        self.transition(
+            fan,
+            State::Open {
+                left: count,
+                failed: 0,
+                cancelling: false,
+            },
+        );
+        for step in steps {
+            self.step_mut(step).ready_ms = now;
+            self.transition(step, State::Ready);
+        }
+        if count == 0 {
+            let mut queue = Vec::new();
+            self.close_fan(fan, 0, false, &mut queue, now);
+            self.drain(queue, now);
+        }
+    }
+
+    /// Identity of what lies inside a step: the items and ordinals around it, down to its own.
+    pub fn identity_below(&self, id: StepId) -> Digest {
+        let step = self.step(id);
+        let outer = self.scope(step.scope).identity;
+        let Some((fan, index)) = step.item else {
+            return outer;
+        };
+        let Some(Children::Items {
+            digests, ordinals, ..
+        }) = self.step(fan).children.as_deref()
+        else {
+            return outer;
+        };
+        let (item, ordinal) = (digests[index as usize], ordinals[index as usize]);
+        Digest::of_all(&[outer, item, Digest::of(&ordinal.to_le_bytes())])
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site per way a step comes to be; a struct would only rename them"
+    )]
+    fn push_step(
+        &mut self,
+        path: Arc<str>,
+        scope: ScopeId,
+        plan_step: u32,
+        phase: PhaseId,
+        item: Option<(StepId, u32)>,
+        height: u32,
+        waiting_on: u32,
+    ) -> StepId {
+        let id = StepId(self.steps.len() as u32);
+        self.by_path.insert(path.clone(), id);
+        self.tally.total += 1;
+        self.steps.push(Step {
+            path,
+            scope,
+            plan_step,
+            phase,
+            item,
+            height,
+            waiting_on,
+            state: State::Pending,
+            attempts: 0,
+            ready_ms: 0,
+            started_ms: 0,
+            ended_ms: 0,
+            active_ms: 0,
+            usage: None,
+            key: None,
+            output: None,
+            failure: None,
+            children: None,
+            reused: false,
+            fresh: false,
+            unknown: false,
+            degraded: false,
+        });
+        id
+    }
+
+    /// Lays a plan out as a new scope and opens the phases that wait for nothing.
+    #[expect(clippy::too_many_arguments, reason = "the six facts that make a scope")]
+    fn lay_out(
+        &mut self,
+        plan: Arc<Plan>,
+        parent: Option<StepId>,
+        prefix: Arc<str>,
+        inputs: Option<Payload>,
+        identity: Digest,
+        height: u32,
+        now: u64,
+    ) {
+        let id = ScopeId(self.scopes.len() as u32);
+        let open_phases = plan.phases.len() as u32;
+        self.scopes.push(Scope {
+            plan: plan.clone(),
+            parent,
+            prefix,
+            steps: Vec::new(),
+            phases: Vec::new(),
+            open_phases,
+            inputs,
+            identity,
+        });
+        for number in 0..plan.phases.len() as u32 {
+            let phase = self.lay_phase(id, number, 1, height);
+            self.scope_mut(id).phases.push(phase);
+            let members = self.phase(phase).members.clone();
+            self.scope_mut(id).steps.extend(members);
+        }
+        for phase in self.scope(id).phases.clone() {
+            if self.phase(phase).waiting_on == 0 {
+                self.open_phase(phase, now);
+            }
+        }
+    }
+
+    /// Appends one round of a phase and its members. The caller enters them in the scope.
+    pub(super) fn lay_phase(&mut self, scope: ScopeId, number: u32, round: u32, height: u32) -> PhaseId {
+        let plan = self.scope(scope).plan.clone();
+        let id = PhaseId(self.phases.len() as u32);
+        self.phases.push(Phase {
+            scope,
+            plan_phase: number,
+            round,
+            waiting_on: plan.phases[number as usize].dependencies.len() as u32,
+            open: false,
+            members: Vec::new(),
+            settled: 0,
+            ok: 0,
+            skipped: 0,
+            degraded_members: 0,
+            judged: None,
+            repeating: false,
+            restarts: 0,
+            opened_ms: 0,
+            judged_ms: 0,
+            digest: None,
+        });
+        let label = self.phase(id).label(&plan);
+        let prefix = self.scope(scope).prefix.clone();
+        for number in plan.phases[number as usize].steps.clone() {
+            let spec = &plan.steps[number as usize];
+            let path = format!("{prefix}{label}/{}", plan.operation(number).id).into();
+            let step = self.push_step(
+                path,
+                scope,
+                number,
+                id,
+                None,
+                height + spec.height,
+                spec.needs.len() as u32 + 1,
+            );
+            self.phase_mut(id).members.push(step);
+        }
+        id
+    }
+
+    fn imported(&mut self, event: &RunImported, now: u64) {
+        for (phase, results) in &event.phases {
+            for (operation, payload) in results {
+                let Some(id) = self.find(&format!("{phase}/{operation}")) else {
+                    continue;
+                };
+                if self.step(id).state.settled() {
+                    continue;
+                }
+                self.step_mut(id).reused = true;
+                self.tally.reused += 1;
+                let output = Output::Leaf {
+                    result: payload.clone(),
+                    full: None,
+                    artifacts: Vec::new(),
+                };
+                self.succeeded(id, Arc::new(output), now);
+            }
+        }
+    }
+
+    fn repeated(&mut self, id: PhaseId, again: bool, now: u64) {
+        self.to_repeat.remove(&id);
+        if again {
+            self.next_round(id, now);
+            return;
+        }
+        let mut queue = Vec::new();
+        let phase = self.phase(id);
+        let degraded = phase.degraded_members > 0 || (phase.ok as usize) < phase.members.len();
+        let judgement = if degraded {
+            Judgement::Degraded
+        } else {
+            Judgement::Reached
+        };
+        self.conclude(id, judgement, &mut queue, now);
+        self.drain(queue, now);
+    }
+
+    fn edited(&mut self, event: &RunEdited, now: u64) -> Result<(), FoldError> {
+        let plan = compile(&event.template)?;
+        self.plans = compile_all(&event.templates)?;
+        self.template = event.template.clone();
+        self.templates = event.templates.clone();
+        self.inputs = event.inputs.clone();
+        self.steps.clear();
+        self.phases.clear();
+        self.scopes.clear();
+        self.by_path.clear();
+        self.clear_ready();
+        self.to_stop.clear();
+        self.to_repeat.clear();
+        self.active = Default::default();
+        (
+            self.tally.total,
+            self.tally.settled,
+            self.tally.failed,
+            self.tally.reused,
+        ) = (0, 0, 0, 0);
+        self.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! What is wanted next, apart from starts (`next_start`), in a total order: stops, repeats, the end.
+
+use crate::event::PauseReason;
+use crate::run::step::State;
+use crate::run::{Judgement, PhaseId, Run, Status, StepId};
+use crate::verdict::Verdict;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Stop a running attempt: it lost a race or its siblings gave up.
+    Stop(StepId),
+    /// Evaluate the phase's `while`.
+    Repeat(PhaseId),
+    /// Everything has settled.
+    Finish(Verdict),
+    /// Nothing can go on until somebody acts.
+    Pause(PauseReason),
+}
+
+/// Why a step that could be running is not (DESIGN §4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wait {
+    Dependency,
+    Slot(String),
+    /// A retry's pause, until this time.
+    Retry(u64),
+    Approval,
+    /// A lost attempt that a person must judge.
+    Unknown,
+    /// The run itself stands still.
+    Paused,
+}
+
+impl Run {
+    pub fn decide(&self) -> Vec<Action> {
+        let mut actions: Vec<Action> = self.to_stop.iter().map(|&id| Action::Stop(id)).collect();
+        actions.extend(self.to_repeat.iter().map(|&id| Action::Repeat(id)));
+        if self.status == Status::Running && actions.is_empty() {
+            actions.extend(self.end());
+        }
+        actions
+    }
+
+    fn end(&self) -> Option<Action> {
+        let active = &self.active;
+        if self.scopes[0].open_phases == 0 {
+            return Some(if active.joins_missed > 0 {
+                Action::Pause(PauseReason::Join)
+            } else {
+                Action::Finish(self.verdict())
+            });
+        }
+        if active.slots + active.sleeping + active.backoff + self.ready_count() > 0 {
+            return None;
+        }
+        if active.asking > 0 {
+            return Some(Action::Pause(PauseReason::Approval));
+        }
+        (active.unknown > 0).then_some(Action::Pause(PauseReason::Unknown))
+    }
+
+    /// How the run stands by its phases; meaningful once all of them are judged.
+    pub fn verdict(&self) -> Verdict {
+        let judged = |j| {
+            self.scopes[0]
+                .phases
+                .iter()
+                .any(|&p| self.phase(p).judged == Some(j))
+        };
+        if judged(Judgement::Missed) || judged(Judgement::Blocked) {
+            Verdict::Failed
+        } else if judged(Judgement::Degraded) {
+            Verdict::Degraded
+        } else {
+            Verdict::Succeeded
+        }
+    }
+
+    pub fn wait_reason(&self, id: StepId) -> Option<Wait> {
+        match &self.step(id).state {
+            State::Pending => Some(Wait::Dependency),
+            State::Backoff { at } => Some(Wait::Retry(*at)),
+            State::Running(running) if running.ask.is_some() => Some(Wait::Approval),
+            State::Unknown => Some(Wait::Unknown),
+            State::Ready if self.status != Status::Running => Some(Wait::Paused),
+            State::Ready => self.limiting_pool(id).map(Wait::Slot),
+            _ => None,
+        }
+    }
+
+    /// The pause before a step's next try is over: it queues again. Time passing is no event of its own; the
+    /// `step.started` that follows is, and fits a step in either state.
+    pub fn backoff_over(&mut self, id: StepId) {
+        if matches!(self.step(id).state, State::Backoff { .. }) {
+            self.transition(id, State::Ready);
+        }
+    }
+
+    /// The earliest known time at which a sleeping or backing-off step goes on, if nothing else is under way.
+    pub fn only_waits_until(&self) -> Option<u64> {
+        if self.active.slots > 0 || self.ready_count() > 0 {
+            return None;
+        }
+        self.steps
+            .iter()
+            .filter_map(|step| match &step.state {
+                State::Backoff { at } => Some(*at),
+                State::Running(running) if running.ask.is_none() => running.until,
+                _ => None,
+            })
+            .min()
+    }
+}

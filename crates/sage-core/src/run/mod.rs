@@ -1,0 +1,238 @@
+//! The run: what all events so far amount to.
+//!
+//! `apply` is the only way to change it, and needs nothing but the event and its time. Steps live in one
+//! list that only grows: a fan-out appends its items, a sub-workflow appends a scope (one layout of a plan).
+//! The fold keeps the ready queue as it goes, so nothing is ever scanned per event.
+//!
+//! ```text
+//! Pending -> Ready -> Running -> Succeeded | Failed | Cancelled
+//!              ^  \-> Open (children) -> ...
+//!              \---- Backoff
+//! ```
+
+mod apply;
+mod decide;
+mod phase;
+mod ready;
+mod relink;
+mod settle;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use apply::FoldError;
+pub use decide::{Action, Wait};
+pub use phase::{Judgement, Phase, PhaseId};
+pub use ready::{Held, Lane};
+pub use step::{Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
+
+use crate::digest::Digest;
+use crate::event::{Frozen, PauseReason, Payload, Settings};
+use crate::plan::Plan;
+use crate::port::Usage;
+use crate::template::{Kind, Operation};
+use crate::verdict::Verdict;
+use ready::Ready;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ScopeId(pub u32);
+
+/// One layout of a plan: the run's own, or a sub-workflow's.
+#[derive(Debug)]
+pub struct Scope {
+    pub plan: Arc<Plan>,
+    pub parent: Option<StepId>,
+    /// Put before the paths of its steps.
+    pub prefix: Arc<str>,
+    /// Plan number -> the newest round's step.
+    pub steps: Vec<StepId>,
+    pub phases: Vec<PhaseId>,
+    pub open_phases: u32,
+    /// Inputs of a sub-workflow; the run's own are in `Run::inputs`.
+    pub inputs: Option<Payload>,
+    /// Tells apart equal steps of equal sub-workflows: the items and ordinals around it.
+    pub identity: Digest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Running,
+    Paused { reason: PauseReason, until: Option<u64> },
+    Cancelled { resumable: bool },
+    Finished(Verdict),
+}
+
+impl Status {
+    /// The status of the wire (DESIGN §6).
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Paused { .. } => "paused",
+            Status::Cancelled { .. } | Status::Finished(Verdict::Cancelled) => "cancelled",
+            Status::Finished(Verdict::Failed) => "failed",
+            Status::Finished(_) => "completed",
+        }
+    }
+
+    pub fn open(self) -> bool {
+        matches!(self, Status::Running | Status::Paused { .. })
+    }
+}
+
+/// Numbers kept as the events come, so that nobody has to count.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Steps, without those that only hold others.
+    pub total: u32,
+    pub settled: u32,
+    pub reused: u32,
+    pub failed: u32,
+    /// Sum of active times: what one step after the other would have taken.
+    pub sequential_ms: u64,
+    pub usage: Usage,
+    /// Attempts whose agent reported no usage at all.
+    pub unattributed: u32,
+    pub opened: u32,
+    /// Wall time of earlier owners' turns.
+    pub earlier_ms: u64,
+    /// When the present owner's turn began.
+    pub turn_ms: u64,
+}
+
+#[derive(Debug)]
+pub struct Run {
+    pub id: String,
+    pub feature: String,
+    pub title: String,
+    pub inputs: Map<String, Value>,
+    pub settings: Settings,
+    pub template: Frozen,
+    pub templates: Vec<Frozen>,
+    pub steps: Vec<Step>,
+    pub phases: Vec<Phase>,
+    pub scopes: Vec<Scope>,
+    pub status: Status,
+    pub started_ms: u64,
+    pub updated_ms: u64,
+    pub tally: Tally,
+    /// What finished steps gave, by key: survives edits, in any order.
+    pub memo: HashMap<Digest, Arc<Output>>,
+    /// Signals already taken: a signal delivered twice has one effect.
+    pub signals: HashSet<String>,
+    by_path: HashMap<Arc<str>, StepId>,
+    ready: Ready,
+    to_stop: BTreeSet<StepId>,
+    to_repeat: BTreeSet<PhaseId>,
+    plans: HashMap<String, Arc<Plan>>,
+    /// Steps in `Running` that occupy a slot / that do not / in `Backoff` / that wait for a person.
+    pub active: Active,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Active {
+    pub slots: u32,
+    pub sleeping: u32,
+    pub asking: u32,
+    pub backoff: u32,
+    pub unknown: u32,
+    pub joins_missed: u32,
+}
+
+impl Run {
+    pub fn step(&self, id: StepId) -> &Step {
+        &self.steps[id.0 as usize]
+    }
+
+    fn step_mut(&mut self, id: StepId) -> &mut Step {
+        &mut self.steps[id.0 as usize]
+    }
+
+    pub fn phase(&self, id: PhaseId) -> &Phase {
+        &self.phases[id.0 as usize]
+    }
+
+    fn phase_mut(&mut self, id: PhaseId) -> &mut Phase {
+        &mut self.phases[id.0 as usize]
+    }
+
+    pub fn scope(&self, id: ScopeId) -> &Scope {
+        &self.scopes[id.0 as usize]
+    }
+
+    fn scope_mut(&mut self, id: ScopeId) -> &mut Scope {
+        &mut self.scopes[id.0 as usize]
+    }
+
+    pub fn find(&self, path: &str) -> Option<StepId> {
+        self.by_path.get(path).copied()
+    }
+
+    pub fn operation(&self, id: StepId) -> &Operation {
+        let step = self.step(id);
+        self.scope(step.scope).plan.operation(step.plan_step)
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.scopes[0].plan
+    }
+
+    pub fn plan_named(&self, name: &str) -> Option<&Arc<Plan>> {
+        self.plans.get(name)
+    }
+
+    /// Wall time in which somebody owned the run.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.tally.earlier_ms + self.updated_ms.saturating_sub(self.tally.turn_ms)
+    }
+
+    /// A fan-out that has not been expanded: the item steps do the work, it only holds them.
+    pub fn is_fan(&self, id: StepId) -> bool {
+        self.step(id).item.is_none() && self.operation(id).foreach.is_some()
+    }
+
+    /// Whether running this step occupies a slot.
+    pub fn holds_slot(&self, id: StepId) -> bool {
+        !self.is_fan(id) && self.operation(id).kind.holds_slot()
+    }
+
+    pub fn kind(&self, id: StepId) -> Kind {
+        self.operation(id).kind
+    }
+
+    pub fn step_ids(&self) -> impl Iterator<Item = StepId> + use<> {
+        (0..self.steps.len() as u32).map(StepId)
+    }
+
+    /// Path of a phase: its id behind the path of the step that holds its scope, with `@round` from the second on.
+    pub fn phase_path(&self, id: PhaseId) -> String {
+        let phase = self.phase(id);
+        let scope = self.scope(phase.scope);
+        format!("{}{}", scope.prefix, phase.label(&scope.plan))
+    }
+
+    pub fn find_phase(&self, path: &str) -> Option<PhaseId> {
+        (0..self.phases.len() as u32)
+            .map(PhaseId)
+            .find(|&id| self.phase_path(id) == path)
+    }
+
+    /// The step's path without fan-out indexes: part of its key, so that items can come in any order.
+    pub fn path_without_index(path: &str) -> String {
+        let mut out = String::with_capacity(path.len());
+        let mut inside = false;
+        for c in path.chars() {
+            match c {
+                '[' => inside = true,
+                ']' => inside = false,
+                c if !inside => out.push(c),
+                _ => {}
+            }
+        }
+        out
+    }
+}

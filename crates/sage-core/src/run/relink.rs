@@ -1,0 +1,361 @@
+//! Going back: resume, rewind, another round, a phase again.
+//!
+//! Instead of undoing counters one by one, the steps that shall run again are made pending and every
+//! counter is drawn anew from the states, by the same code that settles steps in a live run.
+
+use std::collections::HashSet;
+
+use crate::event::{OpenMode, RunOpened};
+use crate::policy::OnUnknown;
+use crate::run::step::{Children, State};
+use crate::run::{PhaseId, Run, ScopeId, Status, StepId};
+use crate::template::Kind;
+
+impl Run {
+    pub(super) fn opened(&mut self, event: &RunOpened, now: u64) {
+        self.tally.opened += 1;
+        if let Some(settings) = &event.settings {
+            self.settings = settings.clone();
+        }
+        for id in self.step_ids() {
+            self.reopen(id, event.mode);
+        }
+        if event.mode != OpenMode::Signal {
+            self.status = Status::Running;
+        }
+        if event.mode == OpenMode::Resume {
+            self.relink(now);
+        }
+    }
+
+    /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
+    fn reopen(&mut self, id: StepId, mode: OpenMode) {
+        let durable = matches!(self.kind(id), Kind::Sleep | Kind::Approval);
+        let again = mode == OpenMode::Resume;
+        match &self.step(id).state {
+            State::Running(_) if !durable => {
+                self.step_mut(id).unknown = true;
+                let ask = self.operation(id).on_unknown == OnUnknown::Ask;
+                self.transition(id, if ask { State::Unknown } else { State::Ready });
+            }
+            State::Failed | State::Cancelled | State::Blocked if again && !self.concluded(id) => {
+                self.reset(id)
+            }
+            _ => {}
+        }
+    }
+
+    /// It failed, but what it belongs to was reached without it (k of n, tolerated): resuming repeats nothing.
+    fn concluded(&self, id: StepId) -> bool {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            if self
+                .phase(self.step(id).phase)
+                .judged
+                .is_some_and(|j| j.reached())
+            {
+                return true;
+            }
+            at = self.holder(id);
+            if at.is_some_and(|holder| self.step(holder).state.ok()) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Back to waiting. A step with children stays open for them.
+    fn reset(&mut self, id: StepId) {
+        let phase = self.step(id).phase;
+        self.phase_mut(phase).judged_ms = 0;
+        let step = self.step_mut(id);
+        step.failure = None;
+        step.output = None;
+        step.reused = false;
+        step.degraded = false;
+        let state = if step.children.is_some() {
+            State::Open {
+                left: 0,
+                failed: 0,
+                cancelling: false,
+            }
+        } else {
+            State::Pending
+        };
+        self.transition(id, state);
+    }
+
+    /// The step and everything after it run again; what they gave is forgotten.
+    pub(super) fn rewind(&mut self, from: StepId, now: u64) {
+        let mut again: HashSet<StepId> = HashSet::new();
+        let mut queue = vec![from];
+        while let Some(id) = queue.pop() {
+            if again.insert(id) {
+                queue.extend(self.after(id));
+                queue.extend(self.children(id));
+            }
+        }
+        // The steps around it are open again, but their other children keep what they have.
+        let mut around = self.holder(from);
+        while let Some(id) = around {
+            self.reset(id);
+            queue.extend(self.after(id));
+            around = self.holder(id);
+        }
+        while let Some(id) = queue.pop() {
+            if again.insert(id) {
+                queue.extend(self.after(id));
+                queue.extend(self.children(id));
+            }
+        }
+        self.run_again(again);
+        self.status = Status::Running;
+        self.relink(now);
+    }
+
+    pub(super) fn restart_phase(&mut self, phase: PhaseId, now: u64) {
+        self.phase_mut(phase).restarts += 1;
+        let members = self.phase(phase).members.clone();
+        let mut again: HashSet<StepId> = HashSet::new();
+        let mut queue = members;
+        while let Some(id) = queue.pop() {
+            if again.insert(id) {
+                queue.extend(self.children(id));
+            }
+        }
+        again.retain(|&id| !matches!(self.step(id).state, State::Running(_)));
+        self.run_again(again);
+        self.relink(now);
+    }
+
+    fn run_again(&mut self, steps: HashSet<StepId>) {
+        let mut steps: Vec<StepId> = steps.into_iter().collect();
+        steps.sort_unstable();
+        for id in steps {
+            if let Some(key) = self.step(id).key {
+                self.memo.remove(&key);
+            }
+            self.step_mut(id).fresh = true;
+            self.reset(id);
+        }
+    }
+
+    /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
+    fn holder(&self, id: StepId) -> Option<StepId> {
+        self.step(id)
+            .item
+            .map(|(fan, _)| fan)
+            .or_else(|| self.scope(self.step(id).scope).parent)
+    }
+
+    /// Steps that depend on this one directly. An item's dependants are its fan-out's.
+    fn after(&self, id: StepId) -> Vec<StepId> {
+        let step = self.step(id);
+        if step.item.is_some() {
+            return Vec::new();
+        }
+        let scope = self.scope(step.scope);
+        let needed_by = scope.plan.steps[step.plan_step as usize]
+            .needed_by
+            .iter()
+            .map(|&n| scope.steps[n as usize]);
+        let number = self.phase(step.phase).plan_phase;
+        let dependants = scope.plan.phases[number as usize].dependants.iter();
+        let members = dependants.flat_map(|&p| self.phase(scope.phases[p as usize]).members.iter().copied());
+        needed_by.chain(members).collect()
+    }
+
+    /// Steps that this one holds: its items, or its sub-workflow's steps.
+    pub fn children(&self, id: StepId) -> Vec<StepId> {
+        match self.step(id).children.as_deref() {
+            Some(Children::Items { steps, .. }) => steps.clone(),
+            Some(Children::Scope(scope)) => self.scope(*scope).steps.clone(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Draws all counters anew from the states of the steps.
+    pub(super) fn relink(&mut self, now: u64) {
+        self.active.joins_missed = 0;
+        self.to_repeat.clear();
+        let live: Vec<ScopeId> = (0..self.scopes.len() as u32)
+            .map(ScopeId)
+            .filter(|&s| self.scope_lives(s))
+            .collect();
+        for &scope in &live {
+            self.relink_scope(scope);
+        }
+        for id in self.step_ids() {
+            self.relink_fan(id);
+        }
+        for &scope in &live {
+            for phase in self.scope(scope).phases.clone() {
+                if self.phase(phase).waiting_on == 0 && !self.phase(phase).open {
+                    self.open_phase(phase, now);
+                }
+            }
+        }
+        // Innermost first, so that a fan-out that is complete again closes before its phase is counted.
+        let settled: Vec<StepId> = self
+            .step_ids()
+            .filter(|&id| self.step(id).state.settled() && self.counts_again(id))
+            .collect();
+        for id in settled.into_iter().rev() {
+            self.drain(vec![id], now);
+        }
+        self.close_empty_fans(now);
+    }
+
+    /// A scope lives as long as the step that holds it is not done.
+    fn scope_lives(&self, scope: ScopeId) -> bool {
+        let Some(parent) = self.scope(scope).parent else {
+            return true;
+        };
+        matches!(self.step(parent).state, State::Open { .. }) && self.scope_lives(self.step(parent).scope)
+    }
+
+    fn relink_scope(&mut self, scope: ScopeId) {
+        let plan = self.scope(scope).plan.clone();
+        self.scope_mut(scope).open_phases = plan.phases.len() as u32;
+        for (number, phase) in self.scope(scope).phases.clone().into_iter().enumerate() {
+            let round = self.phase(phase).round;
+            let waiting = plan.phases[number].dependencies.iter();
+            // In a later round only what takes part in the round is waited for; the rest was reached before.
+            let waiting_on = waiting
+                .filter(|&&d| round == 1 || self.phase(self.scope(scope).phases[d as usize]).round == round);
+            let waiting_on = waiting_on.count() as u32;
+            let counts = self.phase_mut(phase);
+            counts.waiting_on = waiting_on;
+            (counts.open, counts.judged, counts.repeating, counts.digest) = (false, None, false, None);
+            (counts.settled, counts.ok, counts.skipped, counts.degraded_members) = (0, 0, 0, 0);
+            for member in counts.members.clone() {
+                let needs = plan.steps[self.step(member).plan_step as usize].needs.len() as u32;
+                self.step_mut(member).waiting_on = needs + 1;
+                if matches!(self.step(member).state, State::Ready) {
+                    self.transition(member, State::Pending);
+                }
+            }
+        }
+    }
+
+    fn relink_fan(&mut self, id: StepId) {
+        let items = self.item_steps(id).to_vec();
+        if items.is_empty() {
+            return;
+        }
+        let State::Open { left, failed, .. } = &mut self.step_mut(id).state else {
+            return;
+        };
+        (*left, *failed) = (items.len() as u32, 0);
+        for item in items {
+            if matches!(self.step(item).state, State::Pending) {
+                self.transition(item, State::Ready);
+            }
+        }
+    }
+
+    /// Whether a settled step has still to be counted by the fan-out or phase that it belongs to.
+    fn counts_again(&self, id: StepId) -> bool {
+        match self.step(id).item {
+            Some((fan, _)) => matches!(self.step(fan).state, State::Open { .. }),
+            None => {
+                let phase = self.phase(self.step(id).phase);
+                phase.judged.is_none()
+                    && self.scope_lives(phase.scope)
+                    && self.scope(phase.scope).steps[self.step(id).plan_step as usize] == id
+            }
+        }
+    }
+
+    fn close_empty_fans(&mut self, now: u64) {
+        for id in self.step_ids() {
+            let empty = matches!(self.step(id).children.as_deref(), Some(Children::Items { steps, .. }) if steps.is_empty());
+            if empty && matches!(self.step(id).state, State::Open { .. }) {
+                let mut queue = Vec::new();
+                self.close_fan(id, 0, false, &mut queue, now);
+                self.drain(queue, now);
+            }
+        }
+    }
+
+    /// `repeat`: lays out another round of the phases from `from` to this one.
+    pub(super) fn next_round(&mut self, id: PhaseId, now: u64) {
+        let (scope, last, round) = (
+            self.phase(id).scope,
+            self.phase(id).plan_phase,
+            self.phase(id).round + 1,
+        );
+        let plan = self.scope(scope).plan.clone();
+        let Some(repeat) = &plan.phase(last).repeat else {
+            return;
+        };
+        let Some(first) = plan.template.phases.iter().position(|p| p.id == repeat.from.name) else {
+            return;
+        };
+        let height = self
+            .scope(scope)
+            .parent
+            .map_or(0, |parent| self.step(parent).height);
+        let numbers = phases_between(&plan, first as u32, last);
+        for &number in &numbers {
+            let phase = self.lay_phase(scope, number, round, height);
+            let reopened = self
+                .phase(self.scope(scope).phases[number as usize])
+                .judged
+                .is_some();
+            self.scope_mut(scope).phases[number as usize] = phase;
+            self.scope_mut(scope).open_phases += u32::from(reopened);
+            for member in self.phase(phase).members.clone() {
+                let plan_step = self.step(member).plan_step as usize;
+                self.scope_mut(scope).steps[plan_step] = member;
+            }
+        }
+        self.link_round(scope, &numbers, now);
+    }
+
+    /// In a new round only the phases and steps of the round are waited for; the rest was reached before.
+    fn link_round(&mut self, scope: ScopeId, numbers: &[u32], now: u64) {
+        let plan = self.scope(scope).plan.clone();
+        for &number in numbers {
+            let phase = self.scope(scope).phases[number as usize];
+            let inside = |d: &&u32| numbers.contains(d);
+            self.phase_mut(phase).waiting_on = plan.phases[number as usize]
+                .dependencies
+                .iter()
+                .filter(inside)
+                .count() as u32;
+            for member in self.phase(phase).members.clone() {
+                let spec = &plan.steps[self.step(member).plan_step as usize];
+                let needs = spec
+                    .needs
+                    .iter()
+                    .filter(|&&n| numbers.contains(&plan.steps[n as usize].phase))
+                    .count();
+                self.step_mut(member).waiting_on = needs as u32 + 1;
+            }
+        }
+        for &number in numbers {
+            let phase = self.scope(scope).phases[number as usize];
+            if self.phase(phase).waiting_on == 0 {
+                self.open_phase(phase, now);
+            }
+        }
+    }
+}
+
+/// Phases on a way from `first` to `last`, both included, in plan order.
+fn phases_between(plan: &crate::plan::Plan, first: u32, last: u32) -> Vec<u32> {
+    let reach = |start: u32, next: &dyn Fn(u32) -> Vec<u32>| {
+        let mut seen = HashSet::from([start]);
+        let mut queue = vec![start];
+        while let Some(at) = queue.pop() {
+            queue.extend(next(at).into_iter().filter(|&n| seen.insert(n)));
+        }
+        seen
+    };
+    let down = reach(first, &|p| plan.phases[p as usize].dependants.clone());
+    let up = reach(last, &|p| plan.phases[p as usize].dependencies.clone());
+    let mut between: Vec<u32> = down.intersection(&up).copied().collect();
+    between.sort_unstable();
+    between
+}

@@ -1,0 +1,191 @@
+//! A step of a run: where it stands, what it gave, what it was expanded to.
+
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::event::{Ask, Payload};
+use crate::policy::FailureClass;
+use crate::port::Usage;
+use crate::run::{PhaseId, ScopeId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StepId(pub u32);
+
+#[derive(Debug)]
+pub struct Step {
+    pub path: Arc<str>,
+    pub scope: ScopeId,
+    /// Its operation: the step's number in the scope's plan.
+    pub plan_step: u32,
+    pub phase: PhaseId,
+    /// The fan-out that it is an item of, and which one.
+    pub item: Option<(StepId, u32)>,
+    /// Longest way to the end, through all enclosing scopes: who has more ahead goes first.
+    pub height: u32,
+    /// Needs that are not settled yet, plus one while its phase is closed.
+    pub waiting_on: u32,
+    pub state: State,
+    pub attempts: u32,
+    pub ready_ms: u64,
+    pub started_ms: u64,
+    pub ended_ms: u64,
+    /// Time in attempts, without waiting.
+    pub active_ms: u64,
+    pub usage: Option<Box<Usage>>,
+    pub key: Option<Digest>,
+    pub output: Option<Arc<Output>>,
+    pub failure: Option<Box<Failure>>,
+    pub children: Option<Box<Children>>,
+    pub reused: bool,
+    /// Its memo must not be used: it was asked to run again.
+    pub fresh: bool,
+    /// A crash left its last attempt without a result.
+    pub unknown: bool,
+    /// Succeeded, although some of its children did not.
+    pub degraded: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub class: FailureClass,
+    pub message: String,
+    pub partial: Option<Payload>,
+}
+
+#[derive(Debug)]
+pub enum State {
+    Pending,
+    Ready,
+    Running(Running),
+    /// Failed, will be tried again at this time.
+    Backoff {
+        at: u64,
+    },
+    /// Expanded; its children are under way.
+    Open {
+        left: u32,
+        failed: u32,
+        cancelling: bool,
+    },
+    /// An attempt was lost and a person has to say what to do.
+    Unknown,
+    Succeeded,
+    Skipped,
+    Failed,
+    Blocked,
+    Cancelled,
+}
+
+#[derive(Debug)]
+pub struct Running {
+    pub since_ms: u64,
+    pub until: Option<u64>,
+    pub ask: Option<Arc<Ask>>,
+    pub stopping: bool,
+    pub pid: Option<(u32, u64)>,
+}
+
+#[derive(Debug)]
+pub enum Children {
+    Items {
+        steps: Vec<StepId>,
+        items: Payload,
+        digests: Vec<Digest>,
+        ordinals: Vec<u32>,
+    },
+    Scope(ScopeId),
+}
+
+impl State {
+    pub fn settled(&self) -> bool {
+        matches!(
+            self,
+            State::Succeeded | State::Skipped | State::Failed | State::Blocked | State::Cancelled
+        )
+    }
+
+    /// Satisfies those who depend on it.
+    pub fn ok(&self) -> bool {
+        matches!(self, State::Succeeded | State::Skipped)
+    }
+
+    /// The state's name in the wire types (DESIGN §6).
+    pub fn name(&self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Ready | State::Backoff { .. } => "waiting",
+            State::Running(running) if running.ask.is_some() => "waiting",
+            State::Running(_) | State::Open { .. } => "running",
+            State::Unknown => "unknown",
+            State::Succeeded => "succeeded",
+            State::Skipped => "skipped",
+            State::Failed => "failed",
+            State::Blocked => "blocked",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a step gave. Lists and phases share their members' outputs instead of copying them.
+#[derive(Debug)]
+pub enum Output {
+    Null,
+    Leaf {
+        result: Payload,
+        full: Option<Payload>,
+        artifacts: Vec<String>,
+    },
+    /// A fan-out's results in item order; `None` for an item that failed but was tolerated.
+    List {
+        items: Vec<Option<Arc<Output>>>,
+        sha: Digest,
+    },
+    /// A sub-workflow's results: phase id, then operation id.
+    Phases {
+        phases: Vec<PhaseOutput>,
+        sha: Digest,
+    },
+}
+
+/// A phase's results: its id, then each operation's id and output.
+pub type PhaseOutput = (Arc<str>, Vec<(Arc<str>, Arc<Output>)>);
+
+impl Output {
+    pub fn list(items: Vec<Option<Arc<Output>>>) -> Output {
+        let shas: Vec<Digest> = items
+            .iter()
+            .map(|item| item.as_ref().map_or_else(Output::none, |o| o.sha()))
+            .collect();
+        Output::List {
+            sha: Digest::of_all(&shas),
+            items,
+        }
+    }
+
+    pub fn phases(phases: Vec<PhaseOutput>) -> Output {
+        let mut shas = Vec::new();
+        for (phase, members) in &phases {
+            shas.push(Digest::of(phase.as_bytes()));
+            for (id, output) in members {
+                shas.extend([Digest::of(id.as_bytes()), output.sha()]);
+            }
+        }
+        Output::Phases {
+            sha: Digest::of_all(&shas),
+            phases,
+        }
+    }
+
+    /// The digest of "no result".
+    pub fn none() -> Digest {
+        Digest::of(b"null")
+    }
+
+    pub fn sha(&self) -> Digest {
+        match self {
+            Output::Null => Output::none(),
+            Output::Leaf { result, .. } => result.sha,
+            Output::List { sha, .. } | Output::Phases { sha, .. } => *sha,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The JSON Schema of templates, for editors and other programs. Written by hand; tests keep it in step
+//! with what the reader knows.
+
+/// JSON Schema 2020-12.
+pub const TEMPLATE_SCHEMA: &str = include_str!("schema.json");
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::policy::FailureClass;
+    use crate::read::tests::DESIGN_EXAMPLE;
+    use crate::read::{self, FIELD_LISTS};
+    use crate::source::{Format, parse};
+    use crate::template::Kind;
+
+    fn schema() -> Value {
+        serde_json::from_str(TEMPLATE_SCHEMA).unwrap()
+    }
+
+    fn sorted(mut names: Vec<String>) -> Vec<String> {
+        names.sort();
+        names
+    }
+
+    fn keys(object: &Value) -> Vec<String> {
+        sorted(object.as_object().unwrap_or_else(|| panic!("{object}")).keys().cloned().collect())
+    }
+
+    // covers: R6
+    #[test]
+    fn the_schema_knows_exactly_the_fields_that_the_reader_knows() {
+        let schema = schema();
+        for (pointer, names) in FIELD_LISTS {
+            let properties = schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+            let names = sorted(names.iter().map(|name| (*name).to_owned()).collect());
+            assert_eq!(keys(properties), names, "{pointer}");
+        }
+        for kind in [Kind::Shell, Kind::Sleep, Kind::Agent, Kind::Approval, Kind::Workflow] {
+            let pointer = format!("/$defs/{}/properties", kind.name());
+            let names = sorted(read::param_names(kind).iter().map(|name| (*name).to_owned()).collect());
+            assert_eq!(keys(schema.pointer(&pointer).unwrap()), names, "{pointer}");
+        }
+        let classes: Vec<&str> = FailureClass::ALL.into_iter().map(FailureClass::name).collect();
+        let on = schema.pointer("/$defs/retry/oneOf/2/properties/on/items/enum").unwrap();
+        assert_eq!(*on, json!(classes));
+        let described = schema.pointer("/$defs/operation/properties/type/description").unwrap().as_str().unwrap();
+        assert!(Kind::ALL.into_iter().all(|kind| described.contains(kind.name())), "{described}");
+    }
+
+    #[test]
+    fn every_reference_of_the_schema_leads_somewhere() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(map) => {
+                    found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                    map.values().for_each(|value| references(value, found));
+                }
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        let (schema, mut found) = (schema(), Vec::new());
+        references(&schema, &mut found);
+        assert!(found.len() > 20);
+        for reference in found {
+            assert!(schema.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+
+    fn problems(text: &str) -> Vec<String> {
+        let (node, problems) = parse(text, Format::Yaml);
+        assert!(problems.is_empty(), "{problems:?}");
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        let value = node.unwrap().to_json();
+        validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    }
+
+    // covers: R6
+    #[test]
+    fn the_example_of_the_design_fits_the_schema() {
+        assert_eq!(problems(DESIGN_EXAMPLE), [""; 0]);
+        let full = "
+name: full
+inputs: {depth: 3}
+phases:
+  - id: a
+    join: any
+    repeat: {from: a, while: false, max: 2}
+    operations:
+      - {id: s, type: shell, params: {argv: [echo, 1], env: {A: 1}, cwd: x, json: true}, retry: 3, priority: P1}
+      - {type: sleep, params: {for: 2s}, when: true, onUnknown: {reconcile: x}, timeout: 5}
+      - {type: approval, params: {message: ok, choices: [a, b], deadline: 1h, default: a}}
+      - {type: workflow, params: {template: x, inputs: {}}, foreach: '[1]', tolerate: 0.5, maxParallel: 2}
+      - {type: agent, prompt: hi, retry: {attempts: 2, on: [timeout]}, filter: .x, schema: {type: object}}
+";
+        assert_eq!(problems(full), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_wrong_does_not_fit_the_schema() {
+        for (text, place) in [
+            ("name: x", ""),
+            ("name: ''\nphases: [{id: a, operations: {type: sleep}}]", "/name"),
+            ("name: x\nphases: []", "/phases"),
+            ("name: x\nphases: [{id: A, operations: {type: sleep}}]", "/phases/0/id"),
+            ("name: x\nphases: [{id: a, operations: []}]", "/phases/0/operations"),
+            ("name: x\nphases: [{id: a, join: {atLeast: 0}, operations: {type: sleep}}]", "/phases/0/join"),
+            ("name: x\nphases: [{id: a, operations: [{type: shell, params: {cmd: x}}]}]", "/phases/0/operations"),
+        ] {
+            let found = problems(text);
+            assert!(found.iter().any(|line| line.starts_with(&format!("{place}:"))), "{text}: {found:?}");
+        }
+    }
+}

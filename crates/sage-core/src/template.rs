@@ -1,0 +1,141 @@
+//! A template as its author meant it: phases of operations, typed, with positions for error messages.
+//!
+//! Made by `read` from JSON or YAML and checked by `check`; nothing else builds one.
+//! Whatever the author left out has its default here, so later code never asks "was it given?"
+//! unless the answer matters.
+
+use serde_json::Value;
+
+use crate::policy::{Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+
+/// Byte offsets into the template's source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A name together with the place where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: String,
+    pub span: Span,
+}
+
+/// An expression or text as written; compiled by `check`, evaluated by the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct Template {
+    pub name: String,
+    pub description: Option<String>,
+    pub timeout_ms: Option<u64>,
+    /// Defaults of the inputs; what the user gives wins.
+    pub inputs: serde_json::Map<String, Value>,
+    pub phases: Vec<Phase>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Phase {
+    pub id: String,
+    pub name: String,
+    pub span: Span,
+    pub join: Join,
+    pub on_join: OnJoin,
+    pub on_failure: OnFailure,
+    pub dependencies: Vec<Named>,
+    pub operations: Vec<Operation>,
+    pub timeout_ms: Option<u64>,
+    pub repeat: Option<Repeat>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    pub from: Named,
+    pub while_: Source,
+    pub max: u32,
+}
+
+/// What an operation does, with the parameters that only this kind has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Shell,
+    Sleep,
+    Agent,
+    Tool,
+    Script,
+    Approval,
+    Workflow,
+    Verify,
+    Synthesize,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 9] = [
+        Kind::Shell,
+        Kind::Sleep,
+        Kind::Agent,
+        Kind::Tool,
+        Kind::Script,
+        Kind::Approval,
+        Kind::Workflow,
+        Kind::Verify,
+        Kind::Synthesize,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Shell => "shell",
+            Kind::Sleep => "sleep",
+            Kind::Agent => "agent",
+            Kind::Tool => "tool",
+            Kind::Script => "script",
+            Kind::Approval => "approval",
+            Kind::Workflow => "workflow",
+            Kind::Verify => "verify",
+            Kind::Synthesize => "synthesize",
+        }
+    }
+
+    /// Sleeping, waiting for a person and being expanded in place occupy no slot.
+    pub fn holds_slot(self) -> bool {
+        !matches!(self, Kind::Sleep | Kind::Approval | Kind::Workflow)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub id: String,
+    pub span: Span,
+    pub kind: Kind,
+    /// `type` as written: the kind itself, or the named operation it came from.
+    pub type_name: String,
+    /// `params` merged with the shorthand fields; strings in it may be Jinja (see `expr::render_params`).
+    pub params: serde_json::Map<String, Value>,
+    /// True if any rendered string of `params` or `prompt` has Jinja in it.
+    pub dynamic: bool,
+    pub needs: Vec<Named>,
+    pub when: Option<Source>,
+    pub foreach: Option<Source>,
+    pub max_parallel: Option<u32>,
+    pub tolerate: Option<Tolerate>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub prompt: Option<Source>,
+    pub schema: Option<Value>,
+    /// The filter as one jq program (`top` and `minRelevance` are compiled to jq).
+    pub filter: Option<Source>,
+    pub output: Option<Source>,
+    pub expect: Option<Value>,
+    pub retry: Retry,
+    pub timeout_ms: Option<u64>,
+    pub idle_timeout_ms: Option<u64>,
+    pub pool: Option<String>,
+    pub priority: Option<u8>,
+    pub on_unknown: OnUnknown,
+}

@@ -1,0 +1,361 @@
+//! The wire: what doors show, with the fields of the MCP tools of the same name. Built from a run, never stored
+//! as truth.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
+use crate::verdict::Verdict;
+
+/// `2026-11-15T21:46:00.123Z`
+pub fn rfc3339(ms: u64) -> String {
+    // Beyond the year 9999 the format has no name for it.
+    const LAST_MS: u64 = 253_402_300_799_000;
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms.min(LAST_MS));
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    pub completed: u32,
+    pub total: u32,
+    pub percentage: u32,
+}
+
+impl Progress {
+    pub fn of(run: &Run) -> Progress {
+        let (completed, total) = (run.tally.settled, run.tally.total);
+        let percentage = if total == 0 { 100 } else { (u64::from(completed) * 100 / u64::from(total)) as u32 };
+        Progress { completed, total, percentage }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepView {
+    pub path: String,
+    pub state: String,
+    pub reused: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_reason: Option<String>,
+    pub attempts: u32,
+    pub elapsed_ms: u64,
+    pub tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<crate::event::Ask>,
+}
+
+/// The text of a wait reason: `slot(global)`, `dependency`, ...
+pub fn wait_text(wait: &Wait) -> String {
+    match wait {
+        Wait::Dependency => "dependency".into(),
+        Wait::Slot(pool) => format!("slot({pool})"),
+        Wait::Retry(at) => format!("retry({})", rfc3339(*at)),
+        Wait::Approval => "approval".into(),
+        Wait::Unknown => "unknown".into(),
+        Wait::Paused => "paused".into(),
+    }
+}
+
+impl StepView {
+    pub fn of(run: &Run, id: StepId, now_ms: u64) -> StepView {
+        let step = run.step(id);
+        let running = match &step.state {
+            State::Running(running) => now_ms.saturating_sub(running.since_ms),
+            State::Open { .. } => now_ms.saturating_sub(step.started_ms),
+            _ => 0,
+        };
+        let held = if step.children.is_some() && running == 0 { step.ended_ms.saturating_sub(step.started_ms) } else { 0 };
+        let question = match &step.state {
+            State::Running(running) => running.ask.as_deref().cloned(),
+            _ => None,
+        };
+        StepView {
+            path: step.path.to_string(),
+            state: step.state.name().into(),
+            reused: step.reused,
+            wait_reason: run.wait_reason(id).map(|wait| wait_text(&wait)),
+            attempts: step.attempts,
+            elapsed_ms: step.active_ms + running + held,
+            tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
+            error: step.failure.as_ref().map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
+            question,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokensByClass {
+    pub input: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    pub reasoning: u64,
+    /// Attempts of agents that reported no usage: their tokens are not known, which is not 0.
+    pub unattributed: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowMetrics {
+    pub total_time: u64,
+    pub total_tokens: u64,
+    pub context_reloads: u32,
+    pub phase_count: u32,
+    pub sequential_time: u64,
+    pub speedup: f64,
+    /// Of steps with `cache`; null where there were none.
+    pub cache_hit_rate: Option<f64>,
+    pub tokens_saved: u64,
+    pub cost_usd: Option<f64>,
+    pub tokens_by_class: TokensByClass,
+    pub steps_reused: u32,
+    pub owners: u32,
+}
+
+impl WorkflowMetrics {
+    pub fn of(run: &Run) -> WorkflowMetrics {
+        let (usage, tally) = (&run.tally.usage, &run.tally);
+        let total_time = run.elapsed_ms();
+        let speedup = if total_time == 0 { 1.0 } else { tally.sequential_ms as f64 / total_time as f64 };
+        WorkflowMetrics {
+            total_time,
+            total_tokens: usage.total(),
+            context_reloads: 0,
+            phase_count: run.scopes[0].phases.len() as u32,
+            sequential_time: tally.sequential_ms,
+            speedup: (speedup * 100.0).round() / 100.0,
+            cache_hit_rate: None,
+            tokens_saved: 0,
+            cost_usd: usage.cost_usd,
+            tokens_by_class: TokensByClass {
+                input: usage.input.unwrap_or(0),
+                cache_read: usage.cache_read.unwrap_or(0),
+                cache_write: usage.cache_write.unwrap_or(0),
+                output: usage.output.unwrap_or(0),
+                reasoning: usage.reasoning.unwrap_or(0),
+                unattributed: tally.unattributed,
+            },
+            steps_reused: tally.reused,
+            owners: tally.opened,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusView {
+    pub feature: String,
+    pub title: String,
+    pub template: String,
+    pub workflow_id: String,
+    pub phase: Option<String>,
+    pub status: String,
+    pub verdict: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    pub started_at: String,
+    pub last_updated_at: String,
+    pub progress: Progress,
+    pub steps: Vec<StepView>,
+    pub metrics: WorkflowMetrics,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub errors: Vec<String>,
+}
+
+impl StatusView {
+    pub fn of(run: &Run, now_ms: u64) -> StatusView {
+        let (pause_reason, until) = match run.status {
+            Status::Paused { reason, until } => (serde_name(&reason), until.map(rfc3339)),
+            _ => (None, None),
+        };
+        StatusView {
+            feature: run.feature.clone(),
+            title: run.title.clone(),
+            template: run.plan().template.name.clone(),
+            workflow_id: run.id.clone(),
+            phase: current_phase(run),
+            status: run.status.name().into(),
+            verdict: verdict_of(run).map(|v| v.name().into()),
+            pause_reason,
+            until,
+            started_at: rfc3339(run.started_ms),
+            last_updated_at: rfc3339(run.updated_ms),
+            progress: Progress::of(run),
+            steps: run.step_ids().map(|id| StepView::of(run, id, now_ms)).collect(),
+            metrics: WorkflowMetrics::of(run),
+            errors: errors(run),
+        }
+    }
+}
+
+fn serde_name(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_string)
+}
+
+/// The verdict, once there is one.
+pub fn verdict_of(run: &Run) -> Option<Verdict> {
+    match run.status {
+        Status::Finished(verdict) => Some(verdict),
+        Status::Cancelled { .. } => Some(Verdict::Cancelled),
+        _ => None,
+    }
+}
+
+/// The first open phase of the run that is not judged yet, else the last one.
+pub fn current_phase(run: &Run) -> Option<String> {
+    let phases = &run.scopes[0].phases;
+    let open = phases.iter().find(|&&p| run.phase(p).open && run.phase(p).judged.is_none());
+    let shown = open.or_else(|| phases.iter().rev().find(|&&p| run.phase(p).judged.is_some())).or(phases.first())?;
+    Some(run.phase_path(*shown))
+}
+
+/// Every failure, innermost steps only: those around them failed because of these.
+pub fn errors(run: &Run) -> Vec<String> {
+    let innermost = |id: &StepId| run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
+    let text = |id: StepId| {
+        let step = run.step(id);
+        step.failure.as_ref().map(|f| format!("{}: {} ({})", step.path, f.message, f.class.name()))
+    };
+    run.step_ids().filter(innermost).filter_map(text).collect()
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseMetrics {
+    pub duration: u64,
+    pub tokens: u64,
+    pub operation_count: u32,
+    pub parallel_ops: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseResult {
+    pub phase_id: String,
+    pub status: String,
+    pub results: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub started_at: Option<String>,
+    pub completed_at: Option<String>,
+    pub metrics: PhaseMetrics,
+}
+
+impl PhaseResult {
+    /// `value` turns an output into JSON; where results lie is not the core's affair.
+    pub fn of(run: &Run, id: PhaseId, value: &dyn Fn(&Output) -> Value) -> PhaseResult {
+        let phase = run.phase(id);
+        let results = phase.members.iter().map(|&member| {
+            let output = run.step(member).output.as_deref();
+            (run.operation(member).id.clone(), output.map_or(Value::Null, value))
+        });
+        let failures: Vec<String> = phase
+            .members
+            .iter()
+            .filter_map(|&m| run.step(m).failure.as_ref().map(|f| format!("{}: {}", run.step(m).path, f.message)))
+            .collect();
+        let time = |ms: u64| (ms > 0).then(|| rfc3339(ms));
+        PhaseResult {
+            phase_id: run.phase_path(id),
+            status: phase_status(phase.open, phase.judged).into(),
+            results: Value::Object(results.collect::<Map<_, _>>()),
+            error: (!failures.is_empty()).then(|| failures.join("; ")),
+            started_at: time(phase.opened_ms),
+            completed_at: time(phase.judged_ms),
+            metrics: phase_metrics(run, id),
+        }
+    }
+}
+
+pub fn phase_status(open: bool, judged: Option<Judgement>) -> &'static str {
+    match (open, judged) {
+        (_, Some(Judgement::Reached | Judgement::Degraded)) => "completed",
+        (_, Some(Judgement::Missed)) => "failed",
+        (_, Some(Judgement::Blocked)) => "blocked",
+        (true, None) => "in_progress",
+        (false, None) => "pending",
+    }
+}
+
+fn phase_metrics(run: &Run, id: PhaseId) -> PhaseMetrics {
+    let phase = run.phase(id);
+    let leaves = leaves(run, &phase.members);
+    let end = if phase.judged_ms > 0 { phase.judged_ms } else { run.updated_ms };
+    PhaseMetrics {
+        duration: if phase.opened_ms == 0 { 0 } else { end.saturating_sub(phase.opened_ms) },
+        tokens: leaves.iter().filter_map(|&s| run.step(s).usage.as_ref()).map(|usage| usage.total()).sum(),
+        operation_count: leaves.len() as u32,
+        parallel_ops: most_at_once(run, &leaves),
+    }
+}
+
+fn leaves(run: &Run, members: &[StepId]) -> Vec<StepId> {
+    let mut queue = members.to_vec();
+    let mut leaves = Vec::new();
+    while let Some(id) = queue.pop() {
+        if run.step(id).children.is_some() { queue.extend(run.children(id)) } else { leaves.push(id) }
+    }
+    leaves
+}
+
+/// The largest number of steps that were under way at the same moment.
+fn most_at_once(run: &Run, steps: &[StepId]) -> u32 {
+    let mut edges: Vec<(u64, i32)> = Vec::new();
+    for &id in steps {
+        let step = run.step(id);
+        if step.started_ms > 0 && !step.reused {
+            let end = if step.ended_ms > 0 { step.ended_ms } else { run.updated_ms };
+            edges.extend([(step.started_ms, 1), (end.max(step.started_ms + 1), -1)]);
+        }
+    }
+    edges.sort_unstable();
+    let (mut now, mut most) = (0i32, 0i32);
+    for (_, change) in edges {
+        now += change;
+        most = most.max(now);
+    }
+    most.max(0) as u32
+}
+
+/// The answer of `sage run` and `sage_workflow_execute`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    pub success: bool,
+    pub feature: String,
+    pub workflow_id: String,
+    pub status: String,
+    pub verdict: Option<String>,
+    pub results: Results,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub errors: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Results {
+    pub phases: Vec<PhaseResult>,
+    pub metrics: WorkflowMetrics,
+}
+
+impl Summary {
+    pub fn of(run: &Run, value: &dyn Fn(&Output) -> Value) -> Summary {
+        let verdict = verdict_of(run);
+        let phases = run.scopes[0].phases.iter().map(|&p| PhaseResult::of(run, p, value)).collect();
+        Summary {
+            success: matches!(verdict, Some(Verdict::Succeeded | Verdict::Degraded)),
+            feature: run.feature.clone(),
+            workflow_id: run.id.clone(),
+            status: run.status.name().into(),
+            verdict: verdict.map(|v| v.name().into()),
+            results: Results { phases, metrics: WorkflowMetrics::of(run) },
+            errors: errors(run),
+        }
+    }
+}

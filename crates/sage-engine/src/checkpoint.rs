@@ -1,0 +1,235 @@
+//! The checkpoint: a run's state as one JSON document for people and other tools, with a backup beside it.
+//!
+//! It is a view of the journal, and names the journal's head, so a lost tail is noticed. `checksum` is the
+//! SHA-256 of the document without that field in canonical form: keys sorted at every level, no whitespace,
+//! numbers as they are written.
+//! What must stay true: at `path` or at `path.bak` there is always a whole, valid document once there was one;
+//! a damaged one is never taken for good; one of a newer major version is never overwritten by its backup.
+
+mod canonical;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::digest::Digest;
+use crate::vfs::{self, Vfs};
+
+/// The version that is written. A higher minor number only adds fields.
+pub const VERSION: &str = "1.0";
+const MAJOR: u64 = 1;
+
+/// No checkpoint is larger; the goal is below one megabyte.
+pub const MAX_CHECKPOINT_BYTES: u64 = 16 << 20;
+
+const CHECKSUM: &str = "checksum";
+const VERSION_KEY: &str = "version";
+
+/// Why a checkpoint can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("no checkpoint at `{}`", path.display())]
+    Missing { path: PathBuf },
+    #[error("checkpoint is not a valid document: {what}")]
+    Malformed { what: String },
+    #[error("checkpoint has the key `{key}` twice")]
+    DuplicateKey { key: String },
+    #[error("checkpoint is damaged: its checksum does not match")]
+    Checksum,
+    #[error("checkpoint has version {found}, this sage reads {VERSION}: use a newer sage")]
+    NewerVersion { found: String },
+    #[error("checkpoint is larger than {MAX_CHECKPOINT_BYTES} bytes")]
+    TooLarge,
+    #[error("cannot {op} `{}`: {source}", path.display())]
+    Io {
+        op: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("{main}; and of its backup: {backup}")]
+    Both {
+        main: Box<CheckpointError>,
+        backup: Box<CheckpointError>,
+    },
+}
+
+/// Which file a document came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Main,
+    Backup,
+}
+
+/// A document that was found.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Without its checksum.
+    pub doc: Map<String, Value>,
+    pub from: Source,
+    /// Why it isn't the main file.
+    pub problem: Option<CheckpointError>,
+}
+
+/// The text of a document, with its version and checksum.
+pub fn seal(mut doc: Map<String, Value>) -> Result<Vec<u8>, CheckpointError> {
+    doc.shift_remove(CHECKSUM);
+    doc.shift_insert(0, VERSION_KEY.to_owned(), VERSION.into());
+    let checksum = checksum(&pretty(&doc)?)?;
+    doc.insert(CHECKSUM.to_owned(), checksum.to_string().into());
+    let mut text = pretty(&doc)?;
+    text.push('\n');
+    if text.len() as u64 > MAX_CHECKPOINT_BYTES {
+        return Err(CheckpointError::TooLarge);
+    }
+    Ok(text.into_bytes())
+}
+
+/// The document in `bytes`, verified, without its checksum. Fields that we don't know are kept.
+pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
+    if bytes.len() as u64 > MAX_CHECKPOINT_BYTES {
+        return Err(CheckpointError::TooLarge);
+    }
+    let text = std::str::from_utf8(bytes).map_err(malformed)?;
+    let mut doc: Map<String, Value> = serde_json::from_str(text).map_err(malformed)?;
+    let claimed = match doc.shift_remove(CHECKSUM) {
+        Some(Value::String(hex)) => hex.parse::<Digest>().map_err(|_| CheckpointError::Checksum)?,
+        _ => return Err(CheckpointError::Checksum),
+    };
+    if checksum(text)? != claimed {
+        return Err(CheckpointError::Checksum);
+    }
+    check_version(&doc)?;
+    Ok(doc)
+}
+
+/// Puts sealed `bytes` at `path`; what was there becomes the backup.
+pub fn save(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
+    let failed = |source| CheckpointError::Io {
+        op: "write",
+        path: path.to_owned(),
+        source,
+    };
+    let temp = vfs::write_temp(vfs, path, bytes).map_err(failed)?;
+    keep_backup(vfs, path)
+        .and_then(|()| vfs.rename(&temp, path))
+        .inspect_err(|_| vfs::discard(vfs, &temp))
+        .and_then(|()| vfs.sync_dir(vfs::parent(path)))
+        .map_err(failed)
+}
+
+/// The document at `path`, or its backup if that is missing or damaged.
+pub fn load(vfs: &dyn Vfs, path: &Path) -> Result<Loaded, CheckpointError> {
+    let problem = match read(vfs, path) {
+        Ok(doc) => {
+            return Ok(Loaded {
+                doc,
+                from: Source::Main,
+                problem: None,
+            });
+        }
+        // The backup would be the state before the newer sage: running on from it would undo its work.
+        Err(error @ CheckpointError::NewerVersion { .. }) => return Err(error),
+        Err(error) => error,
+    };
+    match read(vfs, &backup_path(path)) {
+        Ok(doc) => Ok(Loaded {
+            doc,
+            from: Source::Backup,
+            problem: Some(problem),
+        }),
+        Err(CheckpointError::Missing { .. }) => Err(problem),
+        Err(backup) => Err(CheckpointError::Both {
+            main: Box::new(problem),
+            backup: Box::new(backup),
+        }),
+    }
+}
+
+/// Where the backup of the checkpoint at `path` is.
+#[must_use]
+pub fn backup_path(path: &Path) -> PathBuf {
+    vfs::with_suffix(path, ".bak")
+}
+
+fn read(vfs: &dyn Vfs, path: &Path) -> Result<Map<String, Value>, CheckpointError> {
+    let bytes = vfs
+        .read(path, MAX_CHECKPOINT_BYTES)
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => CheckpointError::Missing {
+                path: path.to_owned(),
+            },
+            io::ErrorKind::FileTooLarge => CheckpointError::TooLarge,
+            _ => CheckpointError::Io {
+                op: "read",
+                path: path.to_owned(),
+                source,
+            },
+        })?;
+    open(&bytes)
+}
+
+/// Gives the present document the backup's name too, unless it is damaged: then the backup is the better one.
+fn keep_backup(vfs: &dyn Vfs, path: &Path) -> io::Result<()> {
+    match read(vfs, path) {
+        Ok(_) | Err(CheckpointError::NewerVersion { .. }) => {}
+        Err(_) => return Ok(()),
+    }
+    let backup = backup_path(path);
+    let link = vfs::temp_name(&backup);
+    match vfs.hard_link(path, &link) {
+        Ok(()) => {
+            let renamed = vfs.rename(&link, &backup);
+            // A rename between two names of one file does nothing, and leaves the first.
+            if vfs.exists(&link)? {
+                vfs::discard(vfs, &link);
+            }
+            renamed
+        }
+        // Not every file system has hard links.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            vfs::write_atomic(vfs, &backup, &vfs.read(path, MAX_CHECKPOINT_BYTES)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn check_version(doc: &Map<String, Value>) -> Result<(), CheckpointError> {
+    let version = doc.get(VERSION_KEY).and_then(Value::as_str);
+    let parse = |version: &str| {
+        let (major, minor) = version.split_once('.')?;
+        minor.parse::<u64>().ok()?;
+        major.parse::<u64>().ok()
+    };
+    match version.and_then(|version| Some((version, parse(version)?))) {
+        Some((_, MAJOR)) => Ok(()),
+        Some((found, major)) if major > MAJOR => Err(CheckpointError::NewerVersion {
+            found: found.to_owned(),
+        }),
+        _ => Err(CheckpointError::Malformed {
+            what: "`version` is not known".to_owned(),
+        }),
+    }
+}
+
+fn checksum(text: &str) -> Result<Digest, CheckpointError> {
+    Ok(Digest::of(canonical::without(text, CHECKSUM)?.as_bytes()))
+}
+
+fn pretty(doc: &Map<String, Value>) -> Result<String, CheckpointError> {
+    serde_json::to_string_pretty(doc).map_err(malformed)
+}
+
+fn malformed(error: impl std::fmt::Display) -> CheckpointError {
+    CheckpointError::Malformed {
+        what: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

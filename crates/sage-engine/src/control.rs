@@ -1,0 +1,85 @@
+//! Signals to a run's owner from other processes: pause, cancel, approve, reject.
+//!
+//! A signal is a file that appears whole in `<run>/control/` and is removed once its event is durable, so it
+//! survives the owner and its disappearance is the acknowledgement. Its name is its dedupe key: the event
+//! carries it, and a signal found again after a crash has no second effect.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::vfs::{self, Vfs};
+
+/// How often an owner looks for signals. A look is one directory listing.
+pub const POLL: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "signal", rename_all = "camelCase")]
+pub enum Signal {
+    Pause,
+    #[serde(rename_all = "camelCase")]
+    Cancel { resumable: bool },
+    #[serde(rename_all = "camelCase")]
+    Answer { step: String, choice: String, by: String, message: Option<String> },
+}
+
+/// A signal with its dedupe key.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub id: String,
+    pub signal: Signal,
+}
+
+pub fn dir(run_dir: &Path) -> PathBuf {
+    run_dir.join("control")
+}
+
+pub fn send(vfs: &dyn Vfs, run_dir: &Path, signal: &Signal) -> io::Result<PathBuf> {
+    let dir = dir(run_dir);
+    vfs.create_dir_all(&dir)?;
+    let id = ulid::Ulid::generate().to_string();
+    let (temporary, path) = (dir.join(format!(".{id}")), dir.join(format!("{id}.json")));
+    let mut file = vfs.create_new(&temporary)?;
+    vfs::write_all(file.as_mut(), &serde_json::to_vec(signal)?)?;
+    file.sync_all()?;
+    vfs.rename(&temporary, &path)?;
+    vfs.sync_dir(&dir)?;
+    Ok(path)
+}
+
+/// Waits until the owner has taken the signal. False if it did not within the time.
+pub fn wait_taken(path: &Path, within: Duration) -> bool {
+    let deadline = Instant::now() + within;
+    while Instant::now() < deadline {
+        if !path.exists() {
+            return true;
+        }
+        std::thread::sleep(POLL / 5);
+    }
+    !path.exists()
+}
+
+/// What lies in the box, oldest first (ids sort by time). Unreadable files are set aside, once.
+pub fn receive(vfs: &dyn Vfs, run_dir: &Path) -> Vec<Delivery> {
+    const MAX_BYTES: u64 = 1 << 20;
+    let dir = dir(run_dir);
+    let Ok(names) = vfs.list(&dir) else { return Vec::new() };
+    let mut deliveries = Vec::new();
+    for name in names {
+        let Some(id) = name.strip_suffix(".json").filter(|id| !id.starts_with('.')) else { continue };
+        let path = dir.join(&name);
+        let read = vfs.read(&path, MAX_BYTES).map_err(|_| ());
+        match read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|_| ())) {
+            Ok(signal) => deliveries.push(Delivery { id: id.to_string(), signal }),
+            Err(()) => drop(vfs.rename(&path, &dir.join(format!("{id}.unreadable")))),
+        }
+    }
+    deliveries
+}
+
+pub fn acknowledge(vfs: &dyn Vfs, run_dir: &Path, id: &str) {
+    // Left behind, it is recognised by its id the next time.
+    let _ = vfs.remove_file(&dir(run_dir).join(format!("{id}.json")));
+}

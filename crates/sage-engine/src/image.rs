@@ -1,0 +1,221 @@
+//! The checkpoint: the readable image of a run, painted from the fold (MCP_TOOLS "Checkpoint file").
+//!
+//! Painted after every phase and status change, and at most once a second in between, by a thread that takes
+//! only the newest request. It names the journal's durable head, so a journal that lost its tail is noticed.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use sage_core::event::{CORE_VERSION, RunStarted};
+use sage_core::run::{Output, Run, Status};
+use sage_core::wire::{self, PhaseResult, WorkflowMetrics};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::blobs::Blobs;
+use crate::checkpoint;
+use crate::journal::Head;
+use crate::results::{Face, pack, value_of};
+use crate::run_loop::{CommitMode, Surroundings};
+use crate::vfs::Vfs;
+
+/// Between two images while nothing remarkable happens.
+const PACE: Duration = Duration::from_secs(1);
+/// Results of a phase beyond this are a pointer to a blob: an image stays well below 1 MB (R4).
+const INLINE_BYTES: usize = 32 * 1024;
+
+/// Paints when it is time to.
+#[derive(Debug)]
+pub struct Painter {
+    easel: Arc<Easel>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    blobs: Arc<Blobs>,
+    last: Option<(Instant, Status, u32)>,
+}
+
+#[derive(Debug)]
+struct Easel {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    next: Mutex<Next>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Next {
+    image: Option<Map<String, Value>>,
+    closed: bool,
+}
+
+impl Easel {
+    fn save(&self, image: Map<String, Value>) {
+        // The journal is the truth: an image that cannot be saved is painted again with the next change.
+        let _ = checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
+    }
+
+    fn work(&self) {
+        loop {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            while next.image.is_none() && !next.closed {
+                next = self.changed.wait(next).unwrap_or_else(PoisonError::into_inner);
+            }
+            let Some(image) = next.image.take() else { return };
+            drop(next);
+            self.save(image);
+        }
+    }
+}
+
+impl Painter {
+    pub fn new(around: &Surroundings, mode: CommitMode) -> Painter {
+        let easel = Arc::new(Easel {
+            vfs: around.vfs.clone(),
+            path: around.checkpoint.clone(),
+            next: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let thread = (mode == CommitMode::Thread).then(|| {
+            let easel = easel.clone();
+            std::thread::spawn(move || easel.work())
+        });
+        Painter { easel, thread, blobs: around.blobs.clone(), last: None }
+    }
+
+    /// Called after each commit.
+    pub fn paint(&mut self, run: &Run, durable: Head) {
+        let now = (Instant::now(), run.status, run.scopes[0].open_phases);
+        let due = self.last.is_none_or(|(at, status, phases)| {
+            (status, phases) != (now.1, now.2) || now.0.duration_since(at) >= PACE
+        });
+        if due {
+            self.last = Some(now);
+            self.request(image(run, durable, &self.blobs));
+        }
+    }
+
+    fn request(&self, image: Map<String, Value>) {
+        if self.thread.is_none() {
+            return self.easel.save(image);
+        }
+        self.easel.next.lock().unwrap_or_else(PoisonError::into_inner).image = Some(image);
+        self.easel.changed.notify_one();
+    }
+
+    /// The last image; on disk when this returns.
+    pub fn finish(&mut self, run: &Run, durable: Head) {
+        self.request(image(run, durable, &self.blobs));
+        self.easel.next.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.easel.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A painter that panicked has nothing more to save.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The document, without version and checksum.
+pub fn image(run: &Run, durable: Head, blobs: &Blobs) -> Map<String, Value> {
+    let mut checkpoints = Map::new();
+    for &id in &run.scopes[0].phases {
+        let phase = run.phase(id);
+        if phase.open || phase.judged.is_some() {
+            let result = PhaseResult::of(run, id, &|output: &Output| result_value(output, blobs));
+            checkpoints.insert(run.plan().phase(phase.plan_phase).id.clone(), phase_image(result, blobs));
+        }
+    }
+    let metrics = serde_json::to_value(WorkflowMetrics::of(run)).unwrap_or_default();
+    let Value::Object(mut image) = json!({
+        "feature": run.feature,
+        "title": run.title,
+        "template": run.plan().template.name,
+        "runId": run.id,
+        "phase": wire::current_phase(run),
+        "status": run.status.name(),
+        "verdict": wire::verdict_of(run).map(|v| v.name()),
+        "progress": wire::Progress::of(run),
+        "checkpoints": checkpoints,
+        "decisions": decisions(run, blobs),
+        "startedAt": wire::rfc3339(run.started_ms),
+        "lastUpdatedAt": wire::rfc3339(run.updated_ms),
+        "metrics": metrics,
+        "journal": durable,
+    }) else {
+        return Map::new();
+    };
+    if let Some(started) = how_it_began(run) {
+        image.insert("started".into(), started);
+    }
+    image
+}
+
+/// Enough to begin again if the journal is lost; templates that would make the image large are left out.
+fn how_it_began(run: &Run) -> Option<Value> {
+    let templates = run.templates.iter().chain([&run.template]).map(|t| t.text.len()).sum::<usize>();
+    if templates > INLINE_BYTES {
+        return None;
+    }
+    let started = RunStarted {
+        core: CORE_VERSION,
+        run: run.id.clone(),
+        feature: run.feature.clone(),
+        title: run.title.clone(),
+        template: run.template.clone(),
+        templates: run.templates.clone(),
+        inputs: run.inputs.clone(),
+        settings: run.settings.clone(),
+    };
+    serde_json::to_value(started).ok()
+}
+
+/// A result as an image shows it. Missing blobs show as null: an image is never worth stopping for.
+fn result_value(output: &Output, blobs: &Blobs) -> Value {
+    value_of(output, Face::Filtered, blobs).unwrap_or(Value::Null)
+}
+
+fn phase_image(result: PhaseResult, blobs: &Blobs) -> Value {
+    let status = match result.status.as_str() {
+        "completed" => "completed",
+        "in_progress" => "in_progress",
+        _ => "failed",
+    };
+    let completed = status == "completed";
+    let results = shortened(if completed { result.results } else { Value::Null }, blobs);
+    let mut image = json!({
+        "phaseId": result.phase_id,
+        "status": status,
+        "results": results,
+        "timestamp": result.started_at,
+        "metrics": result.metrics,
+    });
+    if let Some(at) = result.completed_at {
+        image["completedAt"] = at.into();
+    }
+    if let Some(error) = result.error {
+        image["error"] = error.into();
+    }
+    image
+}
+
+/// Large results stay in a blob: `{"blob": sha256, "bytes": n}`.
+fn shortened(results: Value, blobs: &Blobs) -> Value {
+    if results.to_string().len() <= INLINE_BYTES {
+        return results;
+    }
+    match pack(&json!([results]), blobs) {
+        Ok(payload) if payload.is_blob() => json!({"blob": payload.sha, "bytes": payload.bytes}),
+        _ => results,
+    }
+}
+
+/// What people decided, for those who come later.
+fn decisions(run: &Run, blobs: &Blobs) -> Vec<Value> {
+    let approvals = run.step_ids().filter(|&id| run.kind(id) == sage_core::template::Kind::Approval);
+    approvals
+        .filter_map(|id| {
+            let step = run.step(id);
+            let result = result_value(step.output.as_deref()?, blobs);
+            Some(json!({"step": step.path.as_ref(), "decision": result, "at": wire::rfc3339(step.ended_ms)}))
+        })
+        .collect()
+}

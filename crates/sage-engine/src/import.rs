@@ -1,0 +1,107 @@
+//! Going on from a checkpoint when the journal is gone or damaged.
+//!
+//! A new run with a new journal takes over the finished phases as its first event; the damaged journal stays
+//! where it is, untouched, and the person is told. Phases that were not finished run again.
+
+use std::collections::BTreeMap;
+
+use sage_core::digest::Digest;
+use sage_core::event::*;
+use sage_core::run::Run;
+use serde_json::{Map, Value};
+
+use crate::blobs::Blobs;
+use crate::checkpoint::{Loaded, Source};
+use crate::journal::{self, Journal, JournalError, JournalFile, Record};
+use crate::open::{Engine, Notice, OpenError};
+use crate::results::pack;
+
+pub(crate) fn import(
+    engine: &Engine,
+    feature: &str,
+    lost: &str,
+    error: JournalError,
+    loaded: Option<Loaded>,
+    notices: &mut Vec<Notice>,
+) -> Result<(Run, Journal, JournalFile), OpenError> {
+    let Some(loaded) = loaded else { return Err(no_checkpoint(error, "none can be read")) };
+    let Some(mut started) = first_event(engine, lost).or_else(|| frozen(&loaded.doc)) else {
+        return Err(no_checkpoint(error, "it does not say with which template"));
+    };
+    let id = format!("run_{}", ulid::Ulid::generate());
+    started.run = id.clone();
+    let blobs = engine.blobs(&id);
+    let phases = phases(&loaded.doc, &engine.blobs(lost), &blobs);
+    let from = if loaded.from == Source::Main { "checkpoint" } else { "backup" };
+    notices.push(Notice::Imported {
+        why: error.to_string(),
+        phases: phases.keys().cloned().collect(),
+        kept: engine.project.run_dir(lost),
+    });
+    debug_assert_eq!(started.feature, feature);
+    let now = engine.clock.now_ms();
+    let mut run = Run::start(&started, now)?;
+    let imported = Event::from(RunImported { from: from.into(), phases });
+    run.apply(&imported, now)?;
+    let file = JournalFile::create(&engine.vfs, &engine.project.run_dir(&id))?;
+    let mut journal = Journal::new();
+    let started = Event::from(started);
+    journal.append(started.kind(), now, &started)?;
+    journal.append(imported.kind(), now, &imported)?;
+    Ok((run, journal, file))
+}
+
+fn no_checkpoint(journal: JournalError, why: &str) -> OpenError {
+    OpenError::Lost { journal, checkpoint: why.into() }
+}
+
+/// The first record of a damaged journal is often whole.
+fn first_event(engine: &Engine, run: &str) -> Option<RunStarted> {
+    let path = engine.project.run_dir(run).join(journal::FILE_NAME);
+    let bytes = engine.vfs.read(&path, 128 << 20).ok()?;
+    let mut first = None;
+    // The damage comes later, or nothing is found.
+    let _ = journal::Reader::new().feed(&bytes, &mut |record: Record<'_>| -> Result<(), JournalError> {
+        if first.is_none()
+            && let Ok(Event::RunStarted(started)) = Event::parse(record.kind, record.data.get())
+        {
+            first = Some(started);
+        }
+        Ok(())
+    });
+    first
+}
+
+/// What the checkpoint itself says about how the run began.
+fn frozen(doc: &Map<String, Value>) -> Option<RunStarted> {
+    serde_json::from_value(doc.get("started")?.clone()).ok()
+}
+
+fn phases(doc: &Map<String, Value>, old: &Blobs, new: &Blobs) -> BTreeMap<String, BTreeMap<String, Payload>> {
+    let mut all = BTreeMap::new();
+    for (id, phase) in doc.get("checkpoints").and_then(Value::as_object).into_iter().flatten() {
+        if phase.get("status").and_then(Value::as_str) != Some("completed") {
+            continue;
+        }
+        if let Some(results) = results(phase.get("results"), old, new) {
+            all.insert(id.clone(), results);
+        }
+    }
+    all
+}
+
+/// A phase counts only as a whole: one missing result and all of it runs again.
+fn results(value: Option<&Value>, old: &Blobs, new: &Blobs) -> Option<BTreeMap<String, Payload>> {
+    let value = value?;
+    let pointed = value.get("blob").and_then(Value::as_str).filter(|_| value.get("bytes").is_some());
+    let loaded = match pointed {
+        Some(sha) => {
+            let bytes = old.get(&sha.parse::<Digest>().ok()?).ok()?;
+            let wrapped: Value = serde_json::from_slice(&bytes).ok()?;
+            wrapped.get(0)?.clone()
+        }
+        None => value.clone(),
+    };
+    let pack_one = |(id, result): (&String, &Value)| Some((id.clone(), pack(result, new).ok()?));
+    loaded.as_object()?.iter().map(pack_one).collect()
+}

@@ -1,0 +1,103 @@
+//! A run's journal: append-only, hash-chained JSON lines. It is the only truth about a run.
+//!
+//! ```text
+//! loop: Journal::append -> take_batch -> Batch -> JournalFile::commit (one fdatasync) -> acknowledged
+//! restart: recover -> records for the fold + Journal and JournalFile, ready to go on
+//! elsewhere: Reader follows the growing file; check verifies it and changes nothing
+//! ```
+//! What must stay true: nothing is acknowledged before its fdatasync; what was acknowledged is never dropped
+//! silently; damage is an error or a reported torn tail, never a panic.
+//! Records of one batch were synced together: all but the first are indented by one space, outside of the
+//! hash. Without that mark a power cut in a batch (later sectors written, earlier ones not) and damage to old
+//! records would look alike.
+
+mod reader;
+mod record;
+mod recover;
+mod writer;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+pub use reader::Reader;
+pub use record::{MAX_LINE_BYTES, Record, VERSION};
+pub use recover::{Checked, Recovered, Torn, check, recover};
+pub use writer::{Batch, Journal, JournalFile};
+
+/// The journal's name in a run's directory.
+pub const FILE_NAME: &str = "journal.jsonl";
+
+/// Where torn tails are kept, in a run's directory.
+pub const QUARANTINE: &str = "quarantine";
+
+/// The last record: how far a journal goes, and proof of all that is before. Kept elsewhere it is a watermark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Head {
+    pub seq: u64,
+    pub sha: Digest,
+}
+
+impl Head {
+    /// The head of a journal without records.
+    pub const EMPTY: Self = Self {
+        seq: 0,
+        sha: Digest::ZERO,
+    };
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {} ({:.12})", self.seq, self.sha)
+    }
+}
+
+/// Why a journal can't be written, read or trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("cannot {op} `{}`: {source}", path.display())]
+    Io {
+        op: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("no journal at `{}`", path.display())]
+    Missing { path: PathBuf },
+    #[error("a journal exists already at `{}`", path.display())]
+    Exists { path: PathBuf },
+    #[error("journal damaged at line {line} (byte {offset}): {what}")]
+    Corrupt { line: u64, offset: u64, what: String },
+    #[error("journal has lost acknowledged records: it has {have}, {want} was acknowledged")]
+    LostAcked { have: Head, want: Head },
+    #[error("journal line {line} has format version {found}, this sage reads up to {VERSION}")]
+    NewerVersion { line: u64, found: u64 },
+    #[error("journal `{}` is closed after a failure: {cause}", path.display())]
+    Poisoned { path: PathBuf, cause: String },
+    #[error("batch goes on from {want}, the journal is at {have}")]
+    OutOfOrder { have: Head, want: Head },
+    #[error("`{kind}` is no kind of record: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-` expected")]
+    Kind { kind: String },
+    #[error("cannot write a record of kind `{kind}`: {source}")]
+    Encode { kind: String, source: serde_json::Error },
+    #[error("a record of kind `{kind}` holds a line break outside of a string")]
+    LineBreak { kind: String },
+    #[error("a record of kind `{kind}` has {bytes} bytes, at most {MAX_LINE_BYTES} fit: use a blob")]
+    TooLong { kind: String, bytes: usize },
+}
+
+impl JournalError {
+    fn io(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound if op != "sync" => Self::Missing { path },
+            _ => Self::Io { op, path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

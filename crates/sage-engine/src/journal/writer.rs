@@ -1,0 +1,232 @@
+//! The two halves of writing: `Journal` numbers and chains records in memory, inside the loop; `JournalFile`
+//! makes batches durable, on a thread of its own if wanted.
+//!
+//! What must stay true: one fdatasync per batch; a batch is written only where it belongs; after the first
+//! failure the file is never touched again by this handle, because a failed fsync may have dropped data that
+//! a second one would report as safe. Recovery reopens it and looks.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::record::{self, Header, JOIN};
+use super::{FILE_NAME, Head, JournalError};
+use crate::vfs::{self, Vfs, VfsFile};
+
+/// The appender. Owned by the loop: no other may add records to the run.
+#[derive(Debug)]
+pub struct Journal {
+    epoch: u64,
+    head: Head,
+    /// The head before the first pending record.
+    taken: Head,
+    pending: Vec<u8>,
+}
+
+/// Records to be made durable together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub bytes: Vec<u8>,
+    /// The head that this goes on from.
+    pub prev: Head,
+    /// The head once this is durable.
+    pub last: Head,
+    pub count: u64,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Journal {
+    /// Of a run that starts; goes with [`JournalFile::create`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::resume(Head::EMPTY, 1)
+    }
+
+    pub(super) fn resume(head: Head, epoch: u64) -> Self {
+        Self {
+            epoch,
+            head,
+            taken: head,
+            pending: Vec::new(),
+        }
+    }
+
+    /// The last record, durable or not.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Records that wait for [`Journal::take_batch`].
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.head.seq - self.taken.seq
+    }
+
+    /// Adds a record and gives its number. After an error nothing was added.
+    pub fn append(&mut self, kind: &str, ts_ms: u64, data: &impl Serialize) -> Result<u64, JournalError> {
+        let start = self.pending.len();
+        let header = Header {
+            seq: self.head.seq + 1,
+            epoch: self.epoch,
+            prev: self.head.sha,
+            ts_ms,
+            kind,
+        };
+        if start > 0 {
+            self.pending.push(JOIN);
+        }
+        match record::encode(&mut self.pending, &header, data) {
+            Ok(sha) => {
+                self.head = Head { seq: header.seq, sha };
+                Ok(header.seq)
+            }
+            Err(error) => {
+                self.pending.truncate(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// What was added since the last call. To be committed in this order, with nothing left out.
+    pub fn take_batch(&mut self) -> Option<Batch> {
+        let count = self.pending();
+        if count == 0 {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.pending);
+        let prev = std::mem::replace(&mut self.taken, self.head);
+        Some(Batch {
+            bytes,
+            prev,
+            last: self.head,
+            count,
+        })
+    }
+}
+
+/// The owner of the file.
+#[derive(Debug)]
+pub struct JournalFile {
+    path: PathBuf,
+    file: Box<dyn VfsFile>,
+    /// The head and the length that are durable.
+    head: Head,
+    len: u64,
+    failure: Option<String>,
+}
+
+impl JournalFile {
+    /// Creates the journal of a new run in `dir`. When this returns, file and directories survive a power cut.
+    pub fn create(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self, JournalError> {
+        let path = dir.join(FILE_NAME);
+        let io = |op, path: &Path| {
+            let path = path.to_owned();
+            move |source| JournalError::Io { op, path, source }
+        };
+        vfs.create_dir_all(dir).map_err(io("create", dir))?;
+        let mut file = match vfs.create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(JournalError::Exists { path });
+            }
+            result => result.map_err(io("create", &path))?,
+        };
+        file.sync_all().map_err(io("sync", &path))?;
+        vfs::sync_ancestors(vfs.as_ref(), dir).map_err(io("sync", dir))?;
+        Ok(Self::resume(path, file, Head::EMPTY, 0))
+    }
+
+    pub(super) fn resume(path: PathBuf, file: Box<dyn VfsFile>, head: Head, len: u64) -> Self {
+        Self {
+            path,
+            file,
+            head,
+            len,
+            failure: None,
+        }
+    }
+
+    /// The last durable record.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// The durable length in bytes.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.len
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes `batch` durable: one write, one fdatasync. Only then may it be acknowledged.
+    pub fn commit(&mut self, batch: &Batch) -> Result<(), JournalError> {
+        if let Some(cause) = &self.failure {
+            return Err(JournalError::Poisoned {
+                path: self.path.clone(),
+                cause: cause.clone(),
+            });
+        }
+        if batch.prev != self.head {
+            return Err(JournalError::OutOfOrder {
+                have: self.head,
+                want: batch.prev,
+            });
+        }
+        let len = self.len + batch.bytes.len() as u64;
+        if let Err((op, source)) = self.write(&batch.bytes, len) {
+            self.failure = Some(format!("cannot {op}: {source}"));
+            self.trim(len);
+            return Err(JournalError::Io {
+                op,
+                path: self.path.clone(),
+                source,
+            });
+        }
+        self.head = batch.last;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Pages of a failed write or sync may be readable and yet never reach the disk: nobody shall build on them.
+    /// If this fails too, recovery finds a torn tail or whole records, and can go on from both. A file that is
+    /// longer than we can have made it is somebody else's, and is left alone.
+    fn trim(&mut self, written: u64) {
+        if self
+            .file
+            .len()
+            .is_ok_and(|len| (self.len..=written).contains(&len))
+        {
+            let _ = self.file.set_len(self.len);
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8], len: u64) -> Result<(), (&'static str, io::Error)> {
+        vfs::write_all(self.file.as_mut(), bytes).map_err(|error| ("write", error))?;
+        // Catches a disk that takes bytes and forgets them, and a second writer.
+        match self.file.len().map_err(|error| ("measure", error))? {
+            found if found == len => {}
+            found => {
+                let message = format!("the file has {found} bytes, {len} expected");
+                return Err(("write", io::Error::other(message)));
+            }
+        }
+        self.file.sync_data().map_err(|error| ("sync", error))
+    }
+}

@@ -1,0 +1,26 @@
+//! Sage's durable engine: what must survive is written here, and what was written is found again.
+//!
+//! Storage: `vfs` (all file access), `journal` (the truth), `blobs` (large values), `checkpoint` (a run's image
+//! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
+//! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
+//! (signals from other processes), `open` (starting and resuming).
+
+pub mod blobs;
+pub mod checkpoint;
+pub mod clock;
+pub mod control;
+pub mod digest;
+mod evaluate;
+pub mod image;
+mod import;
+pub mod journal;
+pub mod lock;
+pub mod open;
+mod perform;
+mod prepare;
+pub mod project;
+pub mod registry;
+pub mod results;
+pub mod run_loop;
+pub mod sim;
+pub mod vfs;

@@ -1,0 +1,259 @@
+//! Who runs what: OS locks that death frees, with the owner's name inside.
+//!
+//! `FeatureLock` is held by the one process that owns a feature's run; its text says who that is, and tells a
+//! crash from a clean end. `ChildrenLock` is held by the owner and, by inheritance, by all its children: while
+//! one of them lives, `wait_gone` does not succeed.
+//! What must stay true: the OS lock decides, the text only explains; text that can't be read is never an error.
+//! Locks are the kernel's, so they are not simulated.
+
+mod owner;
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::vfs::{make_private, open_regular};
+pub use owner::{Owner, Stale};
+
+/// A look at a lock holds it for an instant, so a refusal is only believed after this, unless its owner lives.
+const PATIENCE: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(5);
+
+/// An owner's text is short; more is not ours.
+const MAX_OWNER_BYTES: u64 = 64 << 10;
+
+/// Why a lock was not granted.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("held by {}", .0.as_ref().map_or("an unknown process".to_owned(), ToString::to_string))]
+    Held(Option<Owner>),
+    #[error("cannot lock `{}`: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// A granted lock. Dropping it is a clean release: the text is emptied.
+#[derive(Debug)]
+pub struct FeatureLock {
+    file: File,
+    owner: Owner,
+}
+
+/// A lock that was granted, and whose it was if that one didn't end cleanly.
+#[derive(Debug)]
+pub struct Acquired {
+    pub lock: FeatureLock,
+    pub previous: Option<(Owner, Stale)>,
+}
+
+impl FeatureLock {
+    /// Takes the lock at `path` for `owner`, or says who has it.
+    pub fn acquire(path: &Path, owner: Owner) -> Result<Acquired, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = lock_exclusive(path)?;
+        let previous = read_owner(&mut file).map(|owner| {
+            let stale = owner.staleness();
+            (owner, stale)
+        });
+        write_owner(&mut file, &owner).map_err(failed)?;
+        Ok(Acquired {
+            lock: Self { file, owner },
+            previous,
+        })
+    }
+
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+impl Drop for FeatureLock {
+    fn drop(&mut self) {
+        // If this fails, the next owner sees a stale lock: true enough, and harmless.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// Who holds the lock at `path`, if anybody does. An unknown holder has pid 0.
+#[must_use]
+pub fn peek(path: &Path) -> Option<Owner> {
+    let mut file = open_regular(path, OFlags::RDONLY).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+        Err(TryLockError::WouldBlock) => Some(wait_for_owner(&mut file).unwrap_or_default()),
+    }
+}
+
+/// The holder writes its name just after it got the lock.
+fn wait_for_owner(file: &mut File) -> Option<Owner> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match read_owner(file) {
+            None if Instant::now() < deadline => thread::sleep(POLL),
+            owner => return owner,
+        }
+    }
+}
+
+fn lock_exclusive(path: &Path) -> Result<File, LockError> {
+    let failed = |source| LockError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut file = open_lock_file(path).map_err(failed)?;
+        match file.try_lock() {
+            // A file that was removed or replaced after it was opened protects nothing.
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) => {
+                let owner = read_owner(&mut file);
+                if owner.as_ref().is_some_and(Owner::is_alive) || Instant::now() >= deadline {
+                    return Err(LockError::Held(owner));
+                }
+            }
+        }
+        thread::sleep(POLL);
+    }
+}
+
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    match open_regular(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
+        Ok(file) => make_private(&file).map(|()| file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            open_regular(path, OFlags::RDWR | OFlags::CREATE)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
+        here.ino() == there.ino() && here.dev() == there.dev()
+    };
+    file.metadata()
+        .and_then(|here| Ok(same(here, path.symlink_metadata()?)))
+        .unwrap_or(false)
+}
+
+fn read_owner(file: &mut File) -> Option<Owner> {
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.take(MAX_OWNER_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
+    let mut text = serde_json::to_vec(owner)?;
+    text.push(b'\n');
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&text)?;
+    // So that after a power cut the next owner learns of this one.
+    file.sync_data()
+}
+
+/// Waits for an exclusive lock on `path` and holds it until the result is dropped.
+pub(crate) fn lock_within(path: &Path, timeout: Duration) -> io::Result<File> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let file = open_lock_file(path)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            _ if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
+            _ => thread::sleep(POLL),
+        }
+    }
+}
+
+/// A shared lock for a process and all its children.
+///
+/// The lock belongs to the open file, not to the process: a child that inherits the descriptor holds it too,
+/// until it closes it or dies. So it is never unlocked, only closed.
+#[derive(Debug)]
+pub struct ChildrenLock {
+    file: File,
+}
+
+/// Some process still holds the lock, or that none does can't be shown.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is still held after {} ms{}", path.display(), waited.as_millis(),
+    source.as_ref().map_or(String::new(), |source| format!(": {source}")))]
+pub struct StillAlive {
+    pub path: PathBuf,
+    pub waited: Duration,
+    /// What prevented a look, if that was the reason.
+    pub source: Option<io::Error>,
+}
+
+impl ChildrenLock {
+    /// Opens the file at `path` with a shared lock. The descriptor is not inherited unless somebody sees to it.
+    pub fn open_shared(path: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let file = open_lock_file(path).map_err(failed)?;
+            match file.try_lock_shared() {
+                Ok(()) if is_at(&file, path) => return Ok(Self { file }),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                _ if Instant::now() >= deadline => return Err(LockError::Held(None)),
+                _ => thread::sleep(POLL),
+            }
+        }
+    }
+}
+
+impl ChildrenLock {
+    /// The open file itself, for code that lets children inherit it.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+}
+
+impl AsFd for ChildrenLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Waits until no process holds the [`ChildrenLock`] at `path`: all are dead, or there was none. Blocks.
+pub fn wait_gone(path: &Path, timeout: Duration) -> Result<(), StillAlive> {
+    let started = Instant::now();
+    let still = |source| StillAlive {
+        path: path.to_owned(),
+        waited: started.elapsed(),
+        source,
+    };
+    loop {
+        let file = match open_regular(path, OFlags::RDWR) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(still(Some(error))),
+        };
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(still(Some(error))),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= timeout => return Err(still(None)),
+            Err(TryLockError::WouldBlock) => thread::sleep(POLL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

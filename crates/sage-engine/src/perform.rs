@@ -1,0 +1,202 @@
+//! One attempt, from its durable intent to an end that can be journaled.
+//!
+//! ```text
+//! reconcile? -> execute -> schema -> expect -> filter -> output file -> blobs -> End
+//! ```
+//! Success is a checked outcome: whatever is missing makes the attempt fail, however well the program ended.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use sage_core::event::End;
+use sage_core::expr::{Jq, ResultSchema};
+use sage_core::policy::{FailureClass, OnUnknown};
+use sage_core::port::{StepCall, StepCx, StepExecutor, StepOutcome, Usage};
+use sage_core::template::{Kind, Operation};
+use serde_json::{Map, Value, json};
+
+use crate::blobs::Blobs;
+use crate::prepare::Facts;
+use crate::results::pack;
+
+/// Everything one attempt needs. Built by the loop, owned by the attempt's task.
+pub struct Attempt {
+    pub executor: Arc<dyn StepExecutor>,
+    pub blobs: Arc<Blobs>,
+    pub cx: StepCx,
+    pub call: StepCall,
+    pub facts: Facts,
+    pub checks: Checks,
+}
+
+impl std::fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attempt").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// What the operation demands of a result.
+#[derive(Debug, Clone, Default)]
+pub struct Checks {
+    pub schema: Option<Value>,
+    pub filter: Option<String>,
+    pub output: Option<String>,
+    pub expect: Option<Value>,
+    /// Ask this command first whether a lost attempt had in fact finished.
+    pub reconcile: Option<String>,
+}
+
+impl Checks {
+    pub fn of(operation: &Operation, output: Option<String>, unknown: bool) -> Checks {
+        let reconcile = match &operation.on_unknown {
+            OnUnknown::Reconcile(command) if unknown => Some(command.clone()),
+            _ => None,
+        };
+        Checks {
+            schema: operation.schema.clone(),
+            filter: operation.filter.as_ref().map(|f| f.text.clone()),
+            output,
+            expect: operation.expect.clone(),
+            reconcile,
+        }
+    }
+}
+
+fn failed(class: FailureClass, message: impl Into<String>) -> End {
+    End::Failed { class, message: message.into(), partial: None }
+}
+
+impl Attempt {
+    pub async fn perform(mut self) -> (End, Usage) {
+        match self.facts.input(&self.call.params, &self.blobs) {
+            Ok(input) => self.call.input = input,
+            Err(error) => return (failed(FailureClass::Invalid, error.to_string()), Usage::default()),
+        }
+        if let Some(result) = self.reconcile().await {
+            return (self.check(result).await, Usage::default());
+        }
+        match self.executor.execute(self.cx.clone(), self.call.clone()).await {
+            StepOutcome::Succeeded { result, usage } => (self.check(result).await, usage),
+            StepOutcome::Stopped { usage } => (End::Stopped, usage),
+            StepOutcome::Failed { class, message, partial, usage } => {
+                // A partial result that cannot be kept must not hide why the attempt failed.
+                let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
+                (End::Failed { class, message, partial }, usage)
+            }
+        }
+    }
+
+    /// The result of a lost attempt, if the operation's own command says that it finished.
+    async fn reconcile(&self) -> Option<Value> {
+        let command = self.checks.reconcile.as_ref()?;
+        match self.shell(command).await {
+            StepOutcome::Succeeded { result, .. } => {
+                let stdout = result.get("stdout").and_then(Value::as_str).unwrap_or_default();
+                Some(serde_json::from_str(stdout).unwrap_or_else(|_| json!(stdout)))
+            }
+            _ => None,
+        }
+    }
+
+    async fn shell(&self, command: &str) -> StepOutcome {
+        let mut call = self.call.clone();
+        call.kind = Kind::Shell;
+        call.params = Map::from_iter([("run".to_string(), json!(command))]);
+        self.executor.execute(self.cx.clone(), call).await
+    }
+
+    async fn check(&self, result: Value) -> End {
+        if let Some(end) = self.check_schema(&result) {
+            return end;
+        }
+        let written = match &self.checks.output {
+            Some(path) => match self.write_output(path, &result) {
+                Ok(path) => vec![path],
+                Err(why) => return failed(FailureClass::Invalid, why),
+            },
+            None => Vec::new(),
+        };
+        if let Some(end) = self.check_expectations(&result).await {
+            return end;
+        }
+        self.finish(result, written).await
+    }
+
+    fn check_schema(&self, result: &Value) -> Option<End> {
+        let schema = match ResultSchema::compile(self.checks.schema.as_ref()?) {
+            Ok(schema) => schema,
+            Err(error) => return Some(failed(FailureClass::Invalid, format!("`schema`: {error}"))),
+        };
+        let problems = schema.check(result).err()?;
+        let message = format!("the result does not fit its schema: {}", problems.join("; "));
+        Some(End::Failed { class: FailureClass::Invalid, message, partial: pack(result, &self.blobs).ok() })
+    }
+
+    async fn check_expectations(&self, result: &Value) -> Option<End> {
+        let expect = self.checks.expect.as_ref()?;
+        let partial = pack(result, &self.blobs).ok();
+        let refuse = |message: String| Some(End::Failed { class: FailureClass::Invalid, message, partial: partial.clone() });
+        for file in expect.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            match inside(&self.cx.project, file) {
+                Ok(path) if path.exists() => {}
+                Ok(_) => return refuse(format!("expected file `{file}` does not exist")),
+                Err(why) => return refuse(why),
+            }
+        }
+        let command = expect.get("command").and_then(Value::as_str)?;
+        match self.shell(command).await {
+            StepOutcome::Succeeded { .. } => None,
+            StepOutcome::Stopped { .. } => Some(End::Stopped),
+            StepOutcome::Failed { message, .. } => refuse(format!("expected command `{command}` to pass: {message}")),
+        }
+    }
+
+    async fn finish(&self, result: Value, artifacts: Vec<String>) -> End {
+        let Some(filter) = self.checks.filter.clone() else {
+            return match pack(&result, &self.blobs) {
+                Ok(result) => End::Succeeded { result, full: None, artifacts },
+                Err(error) => failed(FailureClass::Transient, error.to_string()),
+            };
+        };
+        let (facts, blobs) = (self.facts.clone(), self.blobs.clone());
+        let filtered = crate::evaluate::off_loop("`filter`", move || {
+            let context = facts.context(&blobs).map_err(|e| e.to_string())?;
+            let value = Jq::compile(&filter).and_then(|jq| jq.one_or_null(&result, &context)).map_err(|e| e.to_string())?;
+            let packed = pack(&value, &blobs).and_then(|small| Ok((small, pack(&result, &blobs)?)));
+            packed.map_err(|e| e.to_string())
+        });
+        match filtered.await {
+            Ok((result, full)) => End::Succeeded { result, full: Some(full), artifacts },
+            Err(why) => failed(FailureClass::Invalid, why),
+        }
+    }
+
+    /// Text as it is, anything else as indented JSON; whole or not at all.
+    fn write_output(&self, path: &str, result: &Value) -> Result<String, String> {
+        let target = inside(&self.cx.project, path)?;
+        let text = match result {
+            Value::String(text) => text.clone(),
+            Value::Object(map) if map.get("stdout").is_some_and(Value::is_string) => {
+                map["stdout"].as_str().unwrap_or_default().to_string()
+            }
+            other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
+        };
+        let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent).map_err(refuse)?;
+        }
+        let temporary = target.with_extension(format!("sage-{}", std::process::id()));
+        std::fs::write(&temporary, text).map_err(refuse)?;
+        std::fs::rename(&temporary, &target).map_err(refuse)?;
+        Ok(path.to_string())
+    }
+}
+
+/// A project file that an operation names: relative, and never above the project.
+fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
+    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if path.is_empty() || !plain {
+        return Err(format!("`{path}` is not a path inside the project"));
+    }
+    Ok(project.join(path))
+}

@@ -1,0 +1,305 @@
+//! From a ready step to a call: conditions, fan-outs, rendered parameters, key parts.
+//!
+//! Everything here is a pure function of durable data, so it may run before anything is committed, off the
+//! loop, and again after a crash. A step without expressions is prepared on the spot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sage_core::digest::Digest;
+use sage_core::event::{Ask, Expansion, Payload};
+use sage_core::expr::{self, Jq, Language};
+use sage_core::key::KeyParts;
+use sage_core::plan::Plan;
+use sage_core::run::{Children, Output, Run, StepId};
+use sage_core::template::{Kind, Operation};
+use serde_json::{Map, Value, json};
+
+use crate::blobs::Blobs;
+use crate::results::{Face, ResultError, artifacts_of, pack, unpack, value_of};
+
+/// What a ready step turns out to be.
+#[derive(Debug)]
+pub enum Prepared {
+    Skip,
+    Expand(Expansion),
+    Start(Box<Start>),
+    /// An expression has no value: repeating does not help.
+    Invalid(String),
+}
+
+#[derive(Debug)]
+pub struct Start {
+    pub params: Map<String, Value>,
+    pub parts: KeyParts,
+    pub output: Option<String>,
+    pub wait: Option<Pending>,
+}
+
+/// Kinds that wait instead of working.
+#[derive(Debug)]
+pub enum Pending {
+    Sleep { ms: u64 },
+    Approval { ask: Ask, deadline_ms: Option<u64> },
+}
+
+/// Everything that preparing needs, taken from the run at one moment. Outputs are shared, not copied.
+#[derive(Debug)]
+pub struct Request {
+    plan: Arc<Plan>,
+    plan_step: u32,
+    fan: bool,
+    literal: bool,
+    base: KeyParts,
+    facts: Facts,
+}
+
+/// What expressions can see.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    feature: String,
+    title: String,
+    run: String,
+    run_inputs: Option<Map<String, Value>>,
+    scope_inputs: Option<Payload>,
+    steps: BTreeMap<String, (&'static str, Option<Arc<Output>>)>,
+    item: Option<(Payload, u32)>,
+}
+
+impl Request {
+    pub fn new(run: &Run, id: StepId) -> Request {
+        let step = run.step(id);
+        let plan = run.scope(step.scope).plan.clone();
+        let operation = plan.operation(step.plan_step);
+        let literal = is_literal(operation, run.is_fan(id));
+        let wanted = if literal { Some(BTreeSet::new()) } else { mentioned(operation) };
+        let facts = Facts::of(run, id, &wanted);
+        Request { plan_step: step.plan_step, fan: run.is_fan(id), literal, base: run.key_base(id), facts, plan }
+    }
+
+    fn operation(&self) -> &Operation {
+        self.plan.operation(self.plan_step)
+    }
+
+    /// Nothing to evaluate: can be prepared without leaving the loop.
+    pub fn is_literal(&self) -> bool {
+        self.literal
+    }
+
+    pub fn prepare(self, blobs: &Blobs) -> Prepared {
+        self.try_prepare(blobs).unwrap_or_else(Prepared::Invalid)
+    }
+
+    fn try_prepare(self, blobs: &Blobs) -> Result<Prepared, String> {
+        let operation = self.operation();
+        if self.literal {
+            let output = operation.output.as_ref().map(|o| o.text.clone());
+            return self.start(operation.params.clone(), output);
+        }
+        let context = self.facts.context(blobs).map_err(|e| e.to_string())?;
+        // A fan-out decides once for all of its items.
+        let asks = self.fan || self.facts.item.is_none();
+        if let Some(when) = operation.when.as_ref().filter(|_| asks) {
+            let value = evaluate(&when.text, &context).map_err(|e| format!("`when`: {e}"))?;
+            if !expr::is_true(&value) {
+                return Ok(Prepared::Skip);
+            }
+        }
+        if self.fan {
+            return self.fan_out(&context, blobs);
+        }
+        let params = expr::render_params(operation.kind, &operation.params, &context).map_err(|e| e.to_string())?;
+        if operation.kind == Kind::Workflow {
+            return sub_workflow(&params, blobs);
+        }
+        let rendered = |source: &sage_core::template::Source| expr::render(&source.text, &context);
+        let output = operation.output.as_ref().map(rendered).transpose().map_err(|e| format!("`output`: {e}"))?;
+        self.start(params, output)
+    }
+
+    fn fan_out(&self, context: &Value, blobs: &Blobs) -> Result<Prepared, String> {
+        let Some(foreach) = &self.operation().foreach else { return Err("no `foreach`".into()) };
+        let value = evaluate(&foreach.text, context).map_err(|e| format!("`foreach`: {e}"))?;
+        let Value::Array(items) = &value else {
+            return Err(format!("`foreach` must yield a list, not {}", type_name(&value)));
+        };
+        let count = u32::try_from(items.len()).map_err(|_| "`foreach` yields too many items".to_string())?;
+        let digests: Vec<Digest> = items.iter().map(Digest::of_json).collect();
+        let mut seen: BTreeMap<Digest, u32> = BTreeMap::new();
+        let ordinals = digests.iter().map(|d| { let n = seen.entry(*d).or_default(); *n += 1; *n - 1 }).collect();
+        let items = pack(&value, blobs).map_err(|e| e.to_string())?;
+        Ok(Prepared::Expand(Expansion::Items { count, items, digests, ordinals }))
+    }
+
+    fn start(&self, params: Map<String, Value>, output: Option<String>) -> Result<Prepared, String> {
+        let mut parts = self.base.clone();
+        parts.rendered(&params);
+        let wait = match self.operation().kind {
+            Kind::Sleep => Some(Pending::Sleep { ms: sleep_ms(&params)? }),
+            Kind::Approval => Some(approval(&params)?),
+            _ => None,
+        };
+        Ok(Prepared::Start(Box::new(Start { params, parts, output, wait })))
+    }
+}
+
+fn is_literal(operation: &Operation, fan: bool) -> bool {
+    let output = operation.output.as_ref().is_some_and(|o| expr::is_dynamic(&o.text));
+    !operation.dynamic && !output && operation.when.is_none() && !fan && operation.kind != Kind::Workflow
+}
+
+fn evaluate(program: &str, context: &Value) -> Result<Value, expr::ExprError> {
+    Jq::compile(program)?.one(context, context)
+}
+
+/// A condition over the context: `while` of a repeat.
+pub fn condition(program: &str, facts: &Facts, blobs: &Blobs) -> Result<bool, String> {
+    let context = facts.context(blobs).map_err(|e| e.to_string())?;
+    evaluate(program, &context).map(|value| expr::is_true(&value)).map_err(|e| e.to_string())
+}
+
+fn sub_workflow(params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
+    let Some(template) = params.get("template").and_then(Value::as_str) else { return Err("no `template`".into()) };
+    let inputs = params.get("inputs").cloned().unwrap_or_else(|| json!({}));
+    let inputs = pack(&inputs, blobs).map_err(|e| e.to_string())?;
+    Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
+}
+
+fn sleep_ms(params: &Map<String, Value>) -> Result<u64, String> {
+    let given = params.get("ms").or_else(|| params.get("for")).unwrap_or(&Value::Null);
+    sage_core::duration::from_json(given).map_err(|e| e.to_string())
+}
+
+fn approval(params: &Map<String, Value>) -> Result<Pending, String> {
+    let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_string);
+    let listed = params.get("choices").and_then(Value::as_array).map(|list| {
+        list.iter().filter_map(Value::as_str).map(str::to_string).collect::<Vec<_>>()
+    });
+    let choices = listed.unwrap_or_else(|| vec!["approve".into(), "reject".into()]);
+    let ask = Ask { message: text("message").unwrap_or_default(), choices, default: text("default") };
+    let deadline_ms = params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;
+    Ok(Pending::Approval { ask, deadline_ms })
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The steps that an operation's expressions name; `None` means any of those it depends on.
+fn mentioned(operation: &Operation) -> Option<BTreeSet<String>> {
+    let mut paths = BTreeSet::new();
+    let jq = [&operation.when, &operation.foreach];
+    let jinja = [&operation.output];
+    let mut params = Vec::new();
+    strings(&Value::Object(operation.params.clone()), &mut params);
+    let texts = jq.into_iter().flatten().map(|s| (s.text.as_str(), Language::Jq));
+    let texts = texts.chain(jinja.into_iter().flatten().map(|s| (s.text.as_str(), Language::Jinja)));
+    for (text, language) in texts.chain(params.iter().map(|s| (s.as_str(), Language::Jinja))) {
+        let found = expr::references(text, language);
+        // `steps` used in another way than `steps["a/b"]` may mean any of them.
+        if text.matches("steps").count() > text.matches("steps[\"").count() + text.matches("steps['").count() {
+            return None;
+        }
+        paths.extend(found.into_iter().map(str::to_string));
+    }
+    Some(paths)
+}
+
+fn strings(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) => out.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(map) => map.values().for_each(|item| strings(item, out)),
+        _ => {}
+    }
+}
+
+impl Facts {
+    /// `wanted` narrows the steps to those; without it, all that the step depends on directly.
+    pub fn of(run: &Run, id: StepId, wanted: &Option<BTreeSet<String>>) -> Facts {
+        let step = run.step(id);
+        let scope = run.scope(step.scope);
+        let numbers: Vec<u32> = match wanted {
+            Some(paths) => paths.iter().filter_map(|path| scope.plan.find(path)).collect(),
+            None => direct(run, id),
+        };
+        let entry = |number: u32| {
+            let step = run.step(scope.steps[number as usize]);
+            (scope.plan.steps[number as usize].path.to_string(), (step.state.name(), step.output.clone()))
+        };
+        let item = step.item.and_then(|(fan, index)| match run.step(fan).children.as_deref() {
+            Some(Children::Items { items, .. }) => Some((items.clone(), index)),
+            _ => None,
+        });
+        Facts {
+            feature: run.feature.clone(),
+            title: run.title.clone(),
+            run: run.id.clone(),
+            run_inputs: scope.inputs.is_none().then(|| run.inputs.clone()),
+            scope_inputs: scope.inputs.clone(),
+            steps: numbers.into_iter().map(entry).collect(),
+            item,
+        }
+    }
+
+    pub fn context(&self, blobs: &Blobs) -> Result<Value, ResultError> {
+        let mut context = Map::new();
+        context.insert("feature".into(), self.feature.as_str().into());
+        context.insert("title".into(), self.title.as_str().into());
+        context.insert("run".into(), json!({"id": self.run}));
+        context.insert("inputs".into(), self.inputs(blobs)?);
+        let mut steps = Map::new();
+        for (path, (state, output)) in &self.steps {
+            steps.insert(path.clone(), step_value(state, output.as_deref(), blobs)?);
+        }
+        context.insert("steps".into(), Value::Object(steps));
+        if let Some((items, index)) = &self.item {
+            context.insert("item".into(), unpack(items, blobs)?.get(*index as usize).cloned().unwrap_or(Value::Null));
+            context.insert("index".into(), (*index).into());
+        }
+        Ok(Value::Object(context))
+    }
+
+    fn inputs(&self, blobs: &Blobs) -> Result<Value, ResultError> {
+        match (&self.scope_inputs, &self.run_inputs) {
+            (Some(payload), _) => unpack(payload, blobs),
+            (None, inputs) => Ok(Value::Object(inputs.clone().unwrap_or_default())),
+        }
+    }
+
+    /// The content of `SAGE_INPUT`.
+    pub fn input(&self, params: &Map<String, Value>, blobs: &Blobs) -> Result<Value, ResultError> {
+        let Value::Object(mut context) = self.context(blobs)? else { return Ok(Value::Null) };
+        let mut input = Map::new();
+        input.insert("params".into(), Value::Object(params.clone()));
+        for name in ["inputs", "steps", "item", "index"] {
+            if let Some(value) = context.shift_remove(name) {
+                input.insert(name.into(), value);
+            }
+        }
+        Ok(Value::Object(input))
+    }
+}
+
+fn step_value(state: &str, output: Option<&Output>, blobs: &Blobs) -> Result<Value, ResultError> {
+    let Some(output) = output else { return Ok(json!({"state": state, "result": null, "full": null, "artifacts": []})) };
+    let (result, full) = (value_of(output, Face::Filtered, blobs)?, value_of(output, Face::Full, blobs)?);
+    Ok(json!({"state": state, "result": result, "full": full, "artifacts": artifacts_of(output)}))
+}
+
+/// Members of the phases that the step's phase depends on, and its own needs.
+fn direct(run: &Run, id: StepId) -> Vec<u32> {
+    let step = run.step(id);
+    let plan = &run.scope(step.scope).plan;
+    let spec = &plan.steps[step.plan_step as usize];
+    let before = &plan.phases[spec.phase as usize].dependencies;
+    let members = before.iter().flat_map(|&p| plan.phases[p as usize].steps.clone());
+    members.chain(spec.needs.iter().copied()).collect()
+}

@@ -1,0 +1,122 @@
+//! The project's own directory: `.sage` and what lies where in it (DESIGN §7).
+//!
+//! Nothing outside of `.sage` is ever written by the engine itself. A `.sage` that is a symlink or belongs to
+//! somebody else is refused: state is never read from a place that others can swap.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::vfs::{self, Vfs};
+
+const GITIGNORE: &str = "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n";
+
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub root: PathBuf,
+    /// `.sage`, or what `SAGE_DIR` says.
+    pub dir: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error("`{}` is a symlink or not a directory; sage keeps its state only in a real directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("`{}` belongs to another user", path.display())]
+    Foreign { path: PathBuf },
+    #[error("cannot write in `{}`: {source}; nothing was started, because it could not be saved", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+}
+
+impl Project {
+    pub fn new(root: PathBuf, dir: PathBuf) -> Project {
+        Project { root, dir }
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.dir.join("state")
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.state().join("runs")
+    }
+
+    pub fn run_dir(&self, run: &str) -> PathBuf {
+        self.runs().join(run)
+    }
+
+    pub fn checkpoint(&self, feature: &str) -> PathBuf {
+        self.state().join(format!("workflow-{feature}.json"))
+    }
+
+    pub fn lock(&self, feature: &str) -> PathBuf {
+        self.state().join(format!("workflow-{feature}.lock"))
+    }
+
+    pub fn templates(&self) -> PathBuf {
+        self.dir.join("templates")
+    }
+
+    /// Makes sure that state can be saved here, before anything runs (R15).
+    pub fn prepare(&self, vfs: &dyn Vfs) -> Result<(), ProjectError> {
+        self.refuse_strange()?;
+        let unwritable = |source| ProjectError::Unwritable { path: self.dir.clone(), source };
+        vfs.create_dir_all(&self.runs()).map_err(unwritable)?;
+        self.refuse_strange()?;
+        self.close_to_others().map_err(unwritable)?;
+        self.ignore_state(vfs).map_err(unwritable)?;
+        // A name of its own: a probe that a crash left behind must not look like an unwritable directory.
+        let probe = self.state().join(format!(".probe-{}", ulid::Ulid::generate()));
+        vfs.create_new(&probe).and_then(|mut file| vfs::write_all(file.as_mut(), b"ok")).map_err(unwritable)?;
+        vfs.remove_file(&probe).map_err(unwritable)
+    }
+
+    /// A `.sage` that came with a clone has the modes of the clone.
+    fn close_to_others(&self) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        match std::fs::metadata(&self.dir) {
+            Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
+                std::fs::set_permissions(&self.dir, std::fs::Permissions::from_mode(0o700))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ignore_state(&self, vfs: &dyn Vfs) -> io::Result<()> {
+        let path = self.dir.join(".gitignore");
+        if vfs.exists(&path)? {
+            return Ok(());
+        }
+        match vfs.create_new(&path) {
+            Ok(mut file) => vfs::write_all(file.as_mut(), GITIGNORE.as_bytes()),
+            // Another sage was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn refuse_strange(&self) -> Result<(), ProjectError> {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(meta) = std::fs::symlink_metadata(&self.dir) else { return Ok(()) };
+        if !meta.is_dir() {
+            return Err(ProjectError::NotADirectory { path: self.dir.clone() });
+        }
+        let me = rustix::process::geteuid().as_raw();
+        if meta.uid() != me && me != 0 {
+            return Err(ProjectError::Foreign { path: self.dir.clone() });
+        }
+        Ok(())
+    }
+
+    /// Where an attempt keeps its input and its output; names of steps are made safe and short.
+    pub fn scratch(run_dir: &Path, step: &str, attempt: u32) -> PathBuf {
+        run_dir.join("steps").join(step_file(step)).join(attempt.to_string())
+    }
+}
+
+/// A step's path as one file name: readable, and unique by a piece of its hash when it had to be changed.
+pub fn step_file(step: &str) -> String {
+    const READABLE: usize = 80;
+    let name: String = step.chars().map(|c| if c.is_ascii_alphanumeric() || "-@[]".contains(c) { c } else { '.' }).collect();
+    let short: String = name.chars().take(READABLE).collect();
+    if name.len() <= READABLE { short } else { format!("{short}-{}", sage_core::digest::Digest::of(step.as_bytes()).short()) }
+}

@@ -1,0 +1,83 @@
+//! What the fold wants besides starts, and when the loop is over.
+
+use sage_core::event::{PauseReason, RunFinished, RunPaused};
+use sage_core::port::Stop;
+use sage_core::run::{Action, PhaseId, Status};
+
+use super::{Input, LoopError, RunLoop};
+use crate::evaluate;
+use crate::prepare::{self, Facts};
+
+impl RunLoop {
+    pub(super) fn follow_decisions(&mut self) -> Result<(), LoopError> {
+        for action in self.run.decide() {
+            match action {
+                Action::Stop(id) => {
+                    if let Some(live) = self.live.get(&id) {
+                        live.stop.set(Stop::Graceful);
+                    }
+                }
+                Action::Repeat(phase) => self.ask_repeat(phase),
+                Action::Finish(verdict) if self.idle() && self.stopping == Stop::No => {
+                    self.emit(RunFinished { verdict })?;
+                }
+                Action::Pause(reason) if self.idle() && self.stopping == Stop::No => {
+                    self.emit(RunPaused { reason, until: None, signal: None })?;
+                }
+                Action::Finish(_) | Action::Pause(_) => {}
+            }
+        }
+        self.pause_if_stopped()?;
+        self.pause_if_only_waiting()
+    }
+
+    /// No attempt and no preparation is under way.
+    fn idle(&self) -> bool {
+        self.live.is_empty() && self.held.is_empty() && self.effects.is_empty() && self.repeating.is_empty()
+    }
+
+    /// Everything was stopped: say so in the journal, once.
+    fn pause_if_stopped(&mut self) -> Result<(), LoopError> {
+        if self.run.status != Status::Running || !self.idle() {
+            return Ok(());
+        }
+        let Some(reason) = self.pausing.take() else { return Ok(()) };
+        self.emit(RunPaused { reason, until: None, signal: None }).map(drop)
+    }
+
+    fn pause_if_only_waiting(&mut self) -> Result<(), LoopError> {
+        if !self.options.no_wait || self.run.status != Status::Running || !self.idle() {
+            return Ok(());
+        }
+        let Some(until) = self.run.only_waits_until() else { return Ok(()) };
+        self.emit(RunPaused { reason: PauseReason::Sleep, until: Some(until), signal: None }).map(drop)
+    }
+
+    /// Called when nothing is left to write: the run stands still and all of it is durable.
+    pub(super) fn end_if_quiet(&mut self) {
+        let still = self.run.status != Status::Running || self.options.deliver_only;
+        if still && self.idle() && self.journal.head() == self.durable {
+            self.done = true;
+        }
+    }
+
+    fn ask_repeat(&mut self, phase: PhaseId) {
+        if !self.running() || !self.repeating.insert(phase) {
+            return;
+        }
+        let state = self.run.phase(phase);
+        let scope = self.run.scope(state.scope);
+        let Some(repeat) = scope.plan.phase(state.plan_phase).repeat.clone() else { return };
+        // The condition sees what the phase itself gave, and all before it.
+        let numbers = 0..scope.plan.phases[state.plan_phase as usize].steps.end;
+        let paths = numbers.map(|n| scope.plan.steps[n as usize].path.to_string()).collect();
+        let Some(&member) = state.members.first() else { return };
+        let facts = Facts::of(&self.run, member, &Some(paths));
+        let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
+        tokio::spawn(async move {
+            let work = move || prepare::condition(&repeat.while_.text, &facts, &blobs);
+            let verdict = evaluate::off_loop("`while`", work).await;
+            let _ = sender.send(Input::Repeated(phase, verdict)).await;
+        });
+    }
+}

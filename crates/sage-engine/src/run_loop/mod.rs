@@ -1,0 +1,266 @@
+//! The one loop of a run: inputs in, events out, effects after they are durable.
+//!
+//! ```text
+//!  attempts, expressions, timers, signals, commits
+//!                    |  Input
+//!                    v
+//!   handle -> emit (fold + journal) -> start / decide -> flush --batch--> committer (write, fdatasync)
+//!                                                          ^                 |
+//!                      effects (spawn, arm, acknowledge) <-+--- Committed <--+
+//! ```
+//! What must stay true: only this loop appends to the journal; an effect is carried out only after the event
+//! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
+
+mod commit;
+mod effect;
+mod ending;
+mod handle;
+mod signals;
+mod start;
+mod stopwatch;
+mod timers;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sage_core::event::{End, Event, PauseReason};
+use sage_core::port::{Progress, Stop, StepExecutor, StopSignal, Usage};
+use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::journal::{Head, Journal, JournalError, JournalFile};
+use crate::prepare::Prepared;
+use crate::vfs::Vfs;
+pub use commit::CommitMode;
+use commit::Committer;
+use effect::Effect;
+use stopwatch::Stopwatches;
+use timers::Timers;
+
+/// Inputs that may wait. Senders are attempts and evaluations, which are bounded themselves; a full channel
+/// only makes them wait.
+const INPUTS: usize = 1024;
+/// Inputs handled before the next flush: more of them share one fdatasync.
+const BURST: usize = 256;
+
+/// What the loop needs from outside. Cheap to clone.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub vfs: Arc<dyn Vfs>,
+    pub executor: Arc<dyn StepExecutor>,
+    pub clock: Clock,
+    pub blobs: Arc<Blobs>,
+    pub project: PathBuf,
+    pub run_dir: PathBuf,
+    pub checkpoint: PathBuf,
+    pub children_lock: Option<Arc<std::fs::File>>,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("run_dir", &self.run_dir).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub commit: CommitMode,
+    /// Pause instead of waiting for a known time.
+    pub no_wait: bool,
+    /// Look for signals of other processes.
+    pub signals: bool,
+    /// Take signals, start nothing.
+    pub deliver_only: bool,
+}
+
+/// Everything that can happen to a loop.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Prepared(StepId, Prepared),
+    Progress(StepId, u32, Progress),
+    Ended(StepId, u32, End, Usage),
+    Repeated(PhaseId, Result<bool, String>),
+    Committed(Result<Head, JournalError>),
+    Interrupt,
+    Poll,
+    Timer,
+}
+
+/// A handle for whoever hosts the loop: interrupts it from a signal handler.
+#[derive(Clone, Debug)]
+pub struct Interrupter(mpsc::Sender<Input>);
+
+impl Interrupter {
+    pub async fn interrupt(&self) {
+        // A loop that is gone needs no interrupt.
+        let _ = self.0.send(Input::Interrupt).await;
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    #[error("cannot save the run: {0}")]
+    Storage(#[from] JournalError),
+    #[error("internal: an event does not fit the run: {0}")]
+    Fold(#[from] FoldError),
+}
+
+/// A running attempt, as the loop sees it.
+struct Live {
+    attempt: u32,
+    stop: StopSignal,
+    since: Instant,
+}
+
+pub struct RunLoop {
+    around: Surroundings,
+    options: Options,
+    run: Run,
+    journal: Journal,
+    committer: Committer,
+    inputs: mpsc::Receiver<Input>,
+    sender: mpsc::Sender<Input>,
+    held: Held,
+    holding: u32,
+    repeating: HashSet<PhaseId>,
+    live: HashMap<StepId, Live>,
+    effects: VecDeque<(u64, Effect)>,
+    durable: Head,
+    timers: Timers,
+    watches: Stopwatches,
+    stopping: Stop,
+    /// Why everything is being stopped, to be journaled once nothing runs any more.
+    pausing: Option<PauseReason>,
+    image: crate::image::Painter,
+    done: bool,
+}
+
+impl std::fmt::Debug for RunLoop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunLoop").field("run", &self.run.id).finish_non_exhaustive()
+    }
+}
+
+impl RunLoop {
+    pub fn new(around: Surroundings, options: Options, run: Run, journal: Journal, file: JournalFile) -> RunLoop {
+        let (sender, inputs) = mpsc::channel(INPUTS);
+        let durable = file.head();
+        let committer = Committer::new(file, options.commit, sender.clone());
+        let image = crate::image::Painter::new(&around, options.commit);
+        RunLoop {
+            around,
+            options,
+            run,
+            journal,
+            committer,
+            inputs,
+            sender,
+            held: Held::default(),
+            holding: 0,
+            repeating: HashSet::new(),
+            live: HashMap::new(),
+            effects: VecDeque::new(),
+            durable,
+            timers: Timers::default(),
+            watches: Stopwatches::default(),
+            stopping: Stop::No,
+            pausing: None,
+            image,
+            done: false,
+        }
+    }
+
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(self.sender.clone())
+    }
+
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Runs to the end, a pause or a failure of the disk. Whatever the reason, no process of the run is left.
+    pub async fn drive(mut self) -> Result<Run, LoopError> {
+        let result = self.turn().await;
+        for live in self.live.values() {
+            live.stop.set(Stop::Now);
+        }
+        while !self.live.is_empty() {
+            match self.inputs.recv().await {
+                Some(Input::Ended(id, ..)) => drop(self.live.remove(&id)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.image.finish(&self.run, self.durable);
+        result.map(|()| self.run)
+    }
+
+    async fn turn(&mut self) -> Result<(), LoopError> {
+        if self.options.deliver_only {
+            self.take_signals()?;
+        } else {
+            self.rearm();
+        }
+        self.pump().await?;
+        while !self.done {
+            let input = self.next_input().await;
+            self.handle(input).await?;
+            for _ in 0..BURST {
+                let Ok(input) = self.inputs.try_recv() else { break };
+                self.handle(input).await?;
+            }
+            self.pump().await?;
+        }
+        Ok(())
+    }
+
+    async fn next_input(&mut self) -> Input {
+        let timer = self.timers.next();
+        let poll = self.options.signals.then(|| self.timers.next_poll());
+        tokio::select! {
+            biased;
+            input = self.inputs.recv() => input.unwrap_or(Input::Interrupt),
+            () = at(timer) => Input::Timer,
+            () = at(poll) => Input::Poll,
+        }
+    }
+
+    /// Everything that follows from the state as it is now.
+    async fn pump(&mut self) -> Result<(), LoopError> {
+        loop {
+            self.start_ready()?;
+            self.follow_decisions()?;
+            self.watch();
+            let flushed = self.flush().await?;
+            if !flushed || self.done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Folds an event and puts it in the next batch. Gives the number of its record.
+    fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
+        let (event, now) = (event.into(), self.around.clock.now_ms());
+        self.run.apply(&event, now)?;
+        Ok(self.journal.append(event.kind(), now, &event)?)
+    }
+
+    fn after(&mut self, seq: u64, effect: Effect) {
+        self.effects.push_back((seq, effect));
+    }
+
+    fn running(&self) -> bool {
+        self.run.status == Status::Running && self.stopping == Stop::No && !self.options.deliver_only
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

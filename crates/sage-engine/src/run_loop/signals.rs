@@ -1,0 +1,94 @@
+//! Signals from other processes, and the answers to questions.
+
+use sage_core::event::{PauseReason, RunCancelled, RunPaused, StepAnswered};
+use sage_core::port::Stop;
+use sage_core::run::{State, Status, StepId};
+use serde_json::json;
+
+use super::effect::Effect;
+use super::{LoopError, RunLoop};
+use crate::control::{self, Delivery, Signal};
+use crate::results::pack_small;
+
+impl RunLoop {
+    pub(super) fn take_signals(&mut self) -> Result<(), LoopError> {
+        self.timers.polled();
+        for delivery in control::receive(self.around.vfs.as_ref(), &self.around.run_dir) {
+            self.take(delivery)?;
+        }
+        Ok(())
+    }
+
+    /// Delivered twice, a signal has one effect: its id is in the event that it caused.
+    pub(super) fn take(&mut self, delivery: Delivery) -> Result<(), LoopError> {
+        let Delivery { id, signal } = delivery;
+        if !self.run.signals.contains(&id) {
+            self.obey(signal, &id)?;
+        }
+        let seq = self.journal.head().seq;
+        if seq <= self.durable.seq {
+            self.carry_out(Effect::Acknowledge(id));
+        } else {
+            self.after(seq, Effect::Acknowledge(id));
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, signal: Signal, id: &str) -> Result<(), LoopError> {
+        let signal_id = Some(id.to_string());
+        match signal {
+            Signal::Pause if self.run.status == Status::Running => {
+                self.emit(RunPaused { reason: PauseReason::User, until: None, signal: signal_id }).map(drop)
+            }
+            Signal::Cancel { resumable } if self.run.status.open() => {
+                self.emit(RunCancelled { resumable, signal: signal_id })?;
+                self.stop_everything();
+                Ok(())
+            }
+            Signal::Answer { step, choice, by, message } => {
+                let Some(found) = self.run.find(&step) else { return Ok(()) };
+                self.answer(found, choice, by, message, signal_id)
+            }
+            Signal::Pause | Signal::Cancel { .. } => Ok(()),
+        }
+    }
+
+    fn stop_everything(&mut self) {
+        self.stopping = self.stopping.max(Stop::Graceful);
+        self.live.values().for_each(|live| live.stop.set(self.stopping));
+    }
+
+    fn answer(
+        &mut self,
+        id: StepId,
+        choice: String,
+        by: String,
+        message: Option<String>,
+        signal: Option<String>,
+    ) -> Result<(), LoopError> {
+        let waits = match &self.run.step(id).state {
+            State::Running(running) => running.ask.is_some(),
+            State::Unknown => true,
+            _ => false,
+        };
+        if !waits {
+            return Ok(());
+        }
+        let result = match pack_small(&json!({"choice": choice, "by": by, "message": message})) {
+            Ok(result) => result,
+            // Strings always make JSON; an answer that does not is not an answer.
+            Err(_) => return Ok(()),
+        };
+        let step = self.run.step(id).path.clone();
+        self.emit(StepAnswered { step, choice, by, message, result, signal }).map(drop)
+    }
+
+    /// Nobody answered in time: the default speaks, or the question fails.
+    pub(super) fn deadline(&mut self, id: StepId, attempt: u32) -> Result<(), LoopError> {
+        let step = self.run.step(id);
+        let State::Running(running) = &step.state else { return Ok(()) };
+        let Some(ask) = running.ask.clone().filter(|_| step.attempts == attempt) else { return Ok(()) };
+        let choice = ask.default.clone().unwrap_or_else(|| "reject".into());
+        self.answer(id, choice, "deadline".into(), Some("nobody answered in time".into()), None)
+    }
+}

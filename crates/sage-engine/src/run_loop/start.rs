@@ -1,0 +1,122 @@
+//! Starting steps: grants, preparation, intents.
+
+use std::time::Duration;
+
+use sage_core::digest::Digest;
+use sage_core::event::{End, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
+use sage_core::policy::FailureClass;
+use sage_core::port::StepCall;
+use sage_core::run::{State, StepId};
+
+use super::effect::Effect;
+use super::timers::Timer;
+use super::{Input, LoopError, RunLoop};
+use crate::evaluate;
+use crate::perform::Checks;
+use crate::prepare::{Pending, Prepared, Request, Start};
+
+/// Preparations under way at once: enough to keep the evaluators busy, few enough to skip over.
+const PREPARING: u32 = 64;
+
+impl RunLoop {
+    /// Grants and starts whatever may start now.
+    pub(super) fn start_ready(&mut self) -> Result<(), LoopError> {
+        while self.running() && self.holding < PREPARING {
+            let Some(id) = self.run.next_start(&self.held, |_| false) else { break };
+            self.prepare(id)?;
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, id: StepId) -> Result<(), LoopError> {
+        let request = Request::new(&self.run, id);
+        if request.is_literal() {
+            let prepared = request.prepare(&self.around.blobs);
+            return self.prepared(id, prepared);
+        }
+        self.held.hold(&self.run, id);
+        self.holding += 1;
+        let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
+        tokio::spawn(async move {
+            let work = move || Ok(request.prepare(&blobs));
+            let prepared = evaluate::off_loop("expression", work).await.unwrap_or_else(Prepared::Invalid);
+            let _ = sender.send(Input::Prepared(id, prepared)).await;
+        });
+        Ok(())
+    }
+
+    pub(super) fn prepared_off_loop(&mut self, id: StepId, prepared: Prepared) -> Result<(), LoopError> {
+        self.held.release(&self.run, id);
+        self.holding -= 1;
+        // Paused or cancelled meanwhile: it is prepared again when its time comes.
+        if !self.running() || !matches!(self.run.step(id).state, State::Ready | State::Backoff { .. }) {
+            return Ok(());
+        }
+        self.prepared(id, prepared)
+    }
+
+    fn prepared(&mut self, id: StepId, prepared: Prepared) -> Result<(), LoopError> {
+        let step = self.run.step(id).path.clone();
+        match prepared {
+            Prepared::Skip => self.emit(StepSkipped { step }).map(drop),
+            Prepared::Expand(into) => self.emit(StepExpanded { step, into }).map(drop),
+            Prepared::Start(start) => self.begin(id, *start),
+            Prepared::Invalid(message) => {
+                let attempt = self.run.step(id).attempts;
+                let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
+                self.emit(StepFinished { step, attempt, end, ms: 0, usage: Default::default() }).map(drop)
+            }
+        }
+    }
+
+    fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {
+        let (key, parts) = (start.parts.key(), start.parts.shortened());
+        let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
+        if !self.run.step(id).fresh && self.run.memo.contains_key(&key) {
+            return self.emit(StepReused { step: path, key, parts }).map(drop);
+        }
+        let unknown = self.run.step(id).unknown;
+        let mut started = StepStarted { step: path, attempt, key, parts, until: None, ask: None };
+        let now = self.around.clock.now_ms();
+        let effect = match start.wait {
+            Some(Pending::Sleep { ms }) => {
+                started.until = Some(now.saturating_add(ms));
+                Some(Effect::Arm { timer: Timer::Wake(id, attempt), wait: Duration::from_millis(ms) })
+            }
+            Some(Pending::Approval { ask, deadline_ms }) => {
+                started.ask = Some(ask);
+                started.until = deadline_ms.map(|ms| now.saturating_add(ms));
+                deadline_ms.map(|ms| Effect::Arm { timer: Timer::Deadline(id, attempt), wait: Duration::from_millis(ms) })
+            }
+            None => {
+                let checks = Checks::of(self.run.operation(id), start.output, unknown);
+                let call = self.call(id, attempt, key, start.params);
+                Some(Effect::Spawn { id, call: Box::new(call), checks: Box::new(checks) })
+            }
+        };
+        let seq = self.emit(started)?;
+        if let Some(effect) = effect {
+            self.after(seq, effect);
+        }
+        Ok(())
+    }
+
+    fn call(&self, id: StepId, attempt: u32, key: Digest, params: serde_json::Map<String, serde_json::Value>) -> StepCall {
+        let operation = self.run.operation(id);
+        StepCall {
+            run: self.run.id.clone(),
+            feature: self.run.feature.clone(),
+            path: self.run.step(id).path.to_string(),
+            kind: operation.kind,
+            attempt,
+            key: key.to_string(),
+            params,
+            agent: operation.agent.clone().or_else(|| self.run.settings.agent.clone()),
+            model: operation.model.clone(),
+            schema: operation.schema.clone(),
+            input: serde_json::Value::Null,
+            timeout_ms: operation.timeout_ms,
+            idle_timeout_ms: operation.idle_timeout_ms,
+        }
+    }
+}

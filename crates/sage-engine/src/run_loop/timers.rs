@@ -1,0 +1,55 @@
+//! Timers of a loop, on the monotonic clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use sage_core::run::{PhaseId, StepId};
+use tokio::time::Instant;
+
+use crate::control;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A sleep ends; the attempt guards against a timer of an earlier life.
+    Wake(StepId, u32),
+    /// A retry may start.
+    Retry(StepId),
+    /// An approval takes its default.
+    Deadline(StepId, u32),
+    /// The run, or a phase, may have used up its active time.
+    RunLimit,
+    PhaseLimit(PhaseId),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<(Instant, Timer)>>,
+    poll: Option<Instant>,
+}
+
+impl Timers {
+    pub fn arm(&mut self, at: Instant, timer: Timer) {
+        self.heap.push(Reverse((at, timer)));
+    }
+
+    pub fn next(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    pub fn due(&mut self) -> Option<Timer> {
+        let now = Instant::now();
+        if self.next()? > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, timer))| timer)
+    }
+
+    /// When to look for signals next.
+    pub fn next_poll(&mut self) -> Instant {
+        *self.poll.get_or_insert_with(|| Instant::now() + control::POLL)
+    }
+
+    pub fn polled(&mut self) {
+        self.poll = None;
+    }
+}

@@ -1,0 +1,245 @@
+//! The real file system, with the refusals that the trait promises, and a count of its syncs: how many
+//! fdatasyncs a commit costs is a promise that tests hold us to.
+
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::{Meta, Vfs, VfsFile};
+
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+/// The real file system.
+#[derive(Debug, Default, Clone)]
+pub struct DiskFs {
+    counters: Arc<Counters>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    data: AtomicU64,
+    all: AtomicU64,
+    dir: AtomicU64,
+}
+
+/// How many syncs a [`DiskFs`] has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SyncCounts {
+    /// fdatasync of files.
+    pub data: u64,
+    /// fsync of files.
+    pub all: u64,
+    /// fsync of directories.
+    pub dir: u64,
+}
+
+/// Something other than a regular file where a file was expected.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is {what}, not a regular file", path.display())]
+pub struct NotRegular {
+    pub path: PathBuf,
+    pub what: &'static str,
+}
+
+impl DiskFs {
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Syncs asked for since the start, failed ones too.
+    #[must_use]
+    pub fn syncs(&self) -> SyncCounts {
+        SyncCounts {
+            data: self.counters.data.load(Ordering::Relaxed),
+            all: self.counters.all.load(Ordering::Relaxed),
+            dir: self.counters.dir.load(Ordering::Relaxed),
+        }
+    }
+
+    fn wrap(&self, file: File) -> Box<dyn VfsFile> {
+        Box::new(DiskFile {
+            file,
+            counters: Arc::clone(&self.counters),
+        })
+    }
+}
+
+/// Opens a regular file and nothing else. Also used for lock files, which are never simulated.
+pub(crate) fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
+    // NONBLOCK: a FIFO in the file's place must be refused, not waited for. Regular files ignore it.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = match rustix::fs::open(path, flags, Mode::from_raw_mode(FILE_MODE as _)) {
+        Ok(fd) => File::from(fd),
+        Err(error) => return Err(explain(path, error.into())),
+    };
+    match file.metadata()?.file_type() {
+        kind if kind.is_file() => Ok(file),
+        kind => Err(not_regular(path, kind)),
+    }
+}
+
+/// A refusal to open a symlink, FIFO or directory is told as what it is, not as `ELOOP` or `ENXIO`.
+fn explain(path: &Path, error: io::Error) -> io::Error {
+    match path.symlink_metadata() {
+        Ok(meta) if !meta.is_file() => not_regular(path, meta.file_type()),
+        _ => error,
+    }
+}
+
+fn not_regular(path: &Path, kind: std::fs::FileType) -> io::Error {
+    let what = match kind {
+        kind if kind.is_symlink() => "a symlink",
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a FIFO",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_block_device() || kind.is_char_device() => "a device",
+        _ => "something else",
+    };
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        NotRegular {
+            path: path.to_owned(),
+            what,
+        },
+    )
+}
+
+/// A umask may take bits away from the mode given to `open`; this puts ours back.
+pub(crate) fn make_private(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(FILE_MODE))
+}
+
+fn make_dir(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(DIR_MODE).create(dir) {
+        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(DIR_MODE)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn or_here(dir: &Path) -> &Path {
+    if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    }
+}
+
+impl Vfs for DiskFs {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> = dir
+            .ancestors()
+            .take_while(|dir| !dir.as_os_str().is_empty() && !dir.is_dir())
+            .collect();
+        missing.into_iter().rev().try_for_each(make_dir)
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
+        let file = open_regular(
+            path,
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL,
+        )?;
+        make_private(&file)?;
+        Ok(self.wrap(file))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
+        Ok(self.wrap(open_regular(path, OFlags::WRONLY | OFlags::APPEND)?))
+    }
+
+    fn read(&self, path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        open_regular(path, OFlags::RDONLY)?
+            .take(cap_bytes.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > cap_bytes {
+            return Err(too_large(path, cap_bytes));
+        }
+        Ok(bytes)
+    }
+
+    fn read_from(&self, path: &Path, offset: u64, max_bytes: u64) -> io::Result<Vec<u8>> {
+        let mut file = open_regular(path, OFlags::RDONLY)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(max_bytes).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Meta> {
+        let meta = path.symlink_metadata()?;
+        Ok(Meta {
+            len: meta.len(),
+            is_file: meta.is_file(),
+            modified: meta.modified().ok(),
+        })
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(or_here(dir))? {
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn hard_link(&self, original: &Path, link: &Path) -> io::Result<()> {
+        std::fs::hard_link(original, link)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.counters.dir.fetch_add(1, Ordering::Relaxed);
+        File::open(or_here(dir))?.sync_all()
+    }
+}
+
+fn too_large(path: &Path, cap_bytes: u64) -> io::Error {
+    let message = format!("`{}` is larger than {cap_bytes} bytes", path.display());
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
+}
+
+#[derive(Debug)]
+struct DiskFile {
+    file: File,
+    counters: Arc<Counters>,
+}
+
+impl VfsFile for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        self.counters.data.fetch_add(1, Ordering::Relaxed);
+        self.file.sync_data()
+    }
+
+    fn sync_all(&mut self) -> io::Result<()> {
+        self.counters.all.fetch_add(1, Ordering::Relaxed);
+        self.file.sync_all()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+}

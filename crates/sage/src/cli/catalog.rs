@@ -1,0 +1,148 @@
+//! The templates of a project: by name, or by file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
+use sage_core::event::Frozen;
+use sage_core::read::Library;
+use sage_core::source::Format;
+use sage_core::template::Template;
+
+use super::failure::Failure;
+
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The project's templates on disk.
+#[derive(Debug)]
+pub struct Catalog {
+    dir: PathBuf,
+    root: PathBuf,
+}
+
+/// A template with everything that a run freezes.
+#[derive(Debug)]
+pub struct Ready {
+    pub template: Template,
+    pub frozen: Frozen,
+    pub others: Vec<Frozen>,
+}
+
+impl Catalog {
+    pub fn new(root: &Path, dir: PathBuf) -> Catalog {
+        Catalog { dir, root: root.to_path_buf() }
+    }
+
+    /// Name -> file.
+    pub fn files(&self) -> BTreeMap<String, PathBuf> {
+        let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| {
+            let path = entry.path();
+            let known = path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
+            let name = path.file_stem()?.to_str()?.to_string();
+            known.then_some((name, path))
+        });
+        named.collect()
+    }
+
+    /// A file if it looks like one or exists, else a template's name.
+    pub fn find(&self, name: &str) -> Result<PathBuf, Failure> {
+        let looks_like_file = name.contains('/') || EXTENSIONS.iter().any(|e| name.ends_with(&format!(".{e}")));
+        if looks_like_file {
+            let path = PathBuf::from(name);
+            return if path.is_file() { Ok(path) } else { Err(Failure::usage(format!("no template file `{name}`"))) };
+        }
+        let mut files = self.files();
+        if let Some(path) = files.remove(name) {
+            return Ok(path);
+        }
+        let failure = Failure::usage(format!("no template `{name}` in `{}`", self.dir.display()));
+        let nearest = sage_core::diagnostic::did_you_mean(name, files.keys().map(String::as_str));
+        Err(match (nearest, files.is_empty()) {
+            (Some(hint), _) => failure.hint(hint),
+            (None, true) => failure.hint(format!("sage templates new {name}")),
+            (None, false) => failure.hint("sage templates"),
+        })
+    }
+
+    pub fn freeze(&self, name: &str) -> Result<Frozen, Failure> {
+        let path = self.find(name)?;
+        freeze_file(&path, &self.root)
+    }
+
+    /// Loads, checks, and freezes with all templates that it uses. Prints what is wrong with it.
+    pub fn load(&self, name: &str, report: &mut dyn FnMut(&str, &Loaded, &str)) -> Result<Ready, Failure> {
+        let frozen = self.freeze(name)?;
+        self.load_frozen(frozen, report)
+    }
+
+    pub fn load_frozen(&self, frozen: Frozen, report: &mut dyn FnMut(&str, &Loaded, &str)) -> Result<Ready, Failure> {
+        let file = frozen.file.clone().unwrap_or_else(|| frozen.name.clone());
+        let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
+        report(&file, &loaded, &frozen.text);
+        let Some(template) = loaded.template else { return Err(invalid(&file)) };
+        let others = self.others(&template, report)?;
+        Ok(Ready { template, frozen, others })
+    }
+
+    /// Templates that `workflow` steps name, and those that these name. A rendered name may mean any.
+    fn others(&self, template: &Template, report: &mut dyn FnMut(&str, &Loaded, &str)) -> Result<Vec<Frozen>, Failure> {
+        let mut wanted: Vec<String> = self.called(template);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut others = Vec::new();
+        while let Some(name) = wanted.pop() {
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            let mut frozen = self.freeze(&name)?;
+            let file = frozen.file.clone().unwrap_or_else(|| name.clone());
+            let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
+            report(&file, &loaded, &frozen.text);
+            let Some(inner) = &loaded.template else { return Err(invalid(&file)) };
+            wanted.extend(self.called(inner));
+            frozen.name = name;
+            others.push(frozen);
+        }
+        others.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(others)
+    }
+
+    fn called(&self, template: &Template) -> Vec<String> {
+        let calls = workflow_calls(template);
+        if calls.iter().any(|name| sage_core::expr::is_dynamic(name)) {
+            return self.files().into_keys().collect();
+        }
+        calls.into_iter().map(str::to_string).collect()
+    }
+}
+
+fn invalid(file: &str) -> Failure {
+    Failure::usage(format!("`{file}` is not a valid template; nothing was run"))
+}
+
+pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
+    let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let unreadable = |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));
+    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
+    if size > MAX_BYTES {
+        return Err(unreadable(&format!("{size} bytes are more than 64 MiB")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
+    let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
+    Ok(Frozen { name, format: Format::of_file(&shown), file: Some(shown), text })
+}
+
+impl Catalogue for Catalog {
+    fn names(&self) -> Vec<String> {
+        self.files().into_keys().collect()
+    }
+
+    fn calls(&self, name: &str) -> Option<Vec<String>> {
+        let path = self.files().remove(name)?;
+        let frozen = freeze_file(&path, &self.root).ok()?;
+        // A template that does not load calls nothing; it is reported when it is loaded itself.
+        let template = sage_core::load::reload(&frozen).ok();
+        Some(template.map_or_else(Vec::new, |t| workflow_calls(&t).into_iter().map(str::to_string).collect()))
+    }
+}

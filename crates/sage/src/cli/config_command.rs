@@ -1,0 +1,36 @@
+//! `sage config`: every setting and where it comes from.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let project = context.project.root.display().to_string();
+    if args.json {
+        let settings: Vec<_> = context
+            .config
+            .settings
+            .iter()
+            .map(|s| json!({"name": s.name, "value": s.value, "source": s.source}))
+            .collect();
+        print_json(&json!({"type": "config", "project": project, "stateDir": context.project.dir, "settings": settings}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(format_args!("project  {project}\nstate    {}\n\n", context.project.dir.display()));
+    let width = context.config.settings.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    for setting in &context.config.settings {
+        print(format_args!("{:width$}  {:8}  {}\n", setting.name, setting.value, setting.source));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,63 @@
+//! What every command works on: the project, its configuration, the engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sage_agents::{Executor, ExecutorConfig};
+use sage_engine::clock::Clock;
+use sage_engine::open::Engine;
+use sage_engine::project::Project;
+use sage_engine::run_loop::CommitMode;
+use sage_engine::vfs::DiskFs;
+
+use super::config::Config;
+use super::failure::Failure;
+
+#[derive(Debug)]
+pub struct Context {
+    pub project: Project,
+    pub config: Config,
+    pub disk: Arc<DiskFs>,
+}
+
+impl Context {
+    /// The nearest parent with `.sage` or `sage.toml`, else the directory itself.
+    pub fn find(directory: Option<&Path>) -> Result<Context, Failure> {
+        let given = directory.unwrap_or(Path::new("."));
+        let start = given
+            .canonicalize()
+            .map_err(|error| Failure::usage(format!("cannot use the directory `{}`: {error}", given.display())))?;
+        if !start.is_dir() {
+            return Err(Failure::usage(format!("`{}` is not a directory", given.display())));
+        }
+        let marked = |dir: &&Path| dir.join(".sage").is_dir() || dir.join("sage.toml").is_file();
+        let root = start.ancestors().find(marked).unwrap_or(&start).to_path_buf();
+        let config = Config::load(&root)?;
+        let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
+            Some(dir) => root.join(PathBuf::from(dir)),
+            None => root.join(".sage"),
+        };
+        Ok(Context { project: Project::new(root, dir), config, disk: Arc::new(DiskFs::default()) })
+    }
+
+    pub fn engine(&self) -> Engine {
+        let config = ExecutorConfig { agents: self.config.agents(), ..ExecutorConfig::default() };
+        Engine {
+            project: self.project.clone(),
+            vfs: self.disk.clone(),
+            executor: Arc::new(Executor::new(config)),
+            clock: Clock::System,
+            commit: CommitMode::Thread,
+            sweep: |run| {
+                let swept = sage_agents::sweep(run, None);
+                (swept.killed, swept.left)
+            },
+        }
+    }
+}
+
+/// The runtime of commands that run or signal.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    built.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
+}

@@ -1,0 +1,127 @@
+//! Driving an owned run in the foreground: the display, Ctrl-C, the last lines, the exit code.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sage_core::event::PauseReason;
+use sage_core::run::{Output, Run, Status};
+use sage_engine::blobs::Blobs;
+use sage_engine::open::{Engine, Notice, Owned};
+use sage_engine::results::{Face, value_of};
+use sage_engine::run_loop::Interrupter;
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::context::runtime;
+use super::failure::Failure;
+use crate::display::{self, Display, Mode, Options, Style};
+
+/// How a run is shown.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Show {
+    /// One JSON object a line; the last is the summary
+    #[arg(long)]
+    pub json: bool,
+    /// Only the summary
+    #[arg(long, short, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+impl Show {
+    fn mode(&self) -> Mode {
+        Mode::choose(self.json, self.quiet, std::io::stderr().is_terminal() && std::io::stdout().is_terminal())
+    }
+}
+
+pub fn color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
+}
+
+/// As wide as the terminal, if there is one.
+pub fn style() -> Style {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 => Style { color: color(), width: usize::from(size.ws_col) },
+        _ => Style::PLAIN,
+    }
+}
+
+/// Runs to the end or a pause and says how it went.
+pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Failure> {
+    owned.notices.iter().for_each(tell);
+    let options = Options { from_seq: owned.head.seq.saturating_sub(1), color: color(), width: None, until_closed: false };
+    let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
+    let runtime = runtime()?;
+    let result = runtime.block_on(async {
+        let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), !show.json));
+        let result = owned.drive().await;
+        watcher.abort();
+        result
+    });
+    shown.finish();
+    // A program that ignores its deadline must not keep the process: evaluations are abandoned.
+    runtime.shutdown_background();
+    finish(engine, &result?, show)
+}
+
+/// The last lines and the exit code.
+pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failure> {
+    let blobs = engine.blobs(&run.id);
+    if show.json {
+        super::print(format_args!("{}\n", display::summary_json(run, &|output| value(output, &blobs)).trim_end()));
+    } else {
+        super::print(display::summary(run, style()));
+    }
+    Ok(ExitCode::from(exit_code(run)))
+}
+
+pub fn value(output: &Output, blobs: &Arc<Blobs>) -> Value {
+    value_of(output, Face::Filtered, blobs).unwrap_or_else(|error| serde_json::json!({"error": error.to_string()}))
+}
+
+pub fn exit_code(run: &Run) -> u8 {
+    match run.status {
+        Status::Finished(verdict) => verdict.exit_code(),
+        Status::Cancelled { .. } | Status::Paused { reason: PauseReason::Interrupted, .. } => 130,
+        Status::Paused { .. } => 4,
+        Status::Running => 1,
+    }
+}
+
+/// Once: gracefully. Twice: now. Three times: whatever it takes (children die with us).
+async fn watch_interrupts(interrupter: Interrupter, talk: bool) {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else { return };
+    let mut times = 0;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        times += 1;
+        match times {
+            1 if talk => eprintln!("\nstopping; what is finished is safe (again to stop at once)"),
+            3 => std::process::exit(130),
+            _ => {}
+        }
+        interrupter.interrupt().await;
+    }
+}
+
+fn tell(notice: &Notice) {
+    match notice {
+        Notice::TookOver { pid, why } => eprintln!("note: took the run over from process {pid}: {why}"),
+        Notice::TornTail { bytes, saved_to } => eprintln!(
+            "note: the journal ended in {bytes} bytes that were never acknowledged; kept in `{}`",
+            saved_to.display()
+        ),
+        Notice::Killed(pids) => eprintln!("note: ended {} processes of the earlier owner", pids.len()),
+        Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
+        Notice::Imported { why, phases, kept } => {
+            eprintln!("warning: {why}");
+            eprintln!("warning: went on from the checkpoint; finished phases: {}; all others run again", phases.join(", "));
+            eprintln!("note: the damaged run is kept in `{}`", kept.display());
+        }
+    }
+}

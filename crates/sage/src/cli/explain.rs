@@ -1,0 +1,169 @@
+//! `sage explain`: why a step ran, was reused or waits, and which part of its key changed.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use sage_core::event::Event;
+use sage_core::run::{Run, State, StepId};
+use sage_core::wire;
+use sage_engine::journal::{self, JournalError, Record};
+use sage_engine::open::Snapshot;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{feature, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// Only this step
+    step: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the journal says about one step, newest last.
+#[derive(Debug, Default)]
+struct Past {
+    starts: Vec<Start>,
+    retries: u32,
+    skipped: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Start {
+    seq: u64,
+    key: String,
+    parts: BTreeMap<String, String>,
+    reused: bool,
+    attempt: u32,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let snapshot = engine.read(&feature)?;
+    let run = &snapshot.run;
+    let wanted: Vec<StepId> = match &args.step {
+        Some(path) => {
+            let near = || sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+            let missing = || Failure::usage(format!("no step `{path}` in `{feature}`")).hint(near().unwrap_or_else(|| format!("sage status {feature}")));
+            vec![run.find(path).ok_or_else(missing)?]
+        }
+        None => run.step_ids().collect(),
+    };
+    let past = read_past(&snapshot, context)?;
+    for id in wanted {
+        let step = run.step(id);
+        let (why, changed) = why(run, id, past.get(step.path.as_ref()));
+        if args.json {
+            let start = past.get(step.path.as_ref()).and_then(|p| p.starts.last());
+            print_json(&json!({
+                "type": "explanation", "step": step.path.as_ref(), "state": step.state.name(), "reused": step.reused,
+                "why": why, "changed": changed, "key": start.map(|s| s.key.as_str()),
+                "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
+            }))?;
+        } else {
+            print(format_args!("{:9}  {}: {why}\n", step.state.name(), step.path));
+            if args.step.is_some() {
+                detail(past.get(step.path.as_ref()));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, Past>, Failure> {
+    let mut past: BTreeMap<String, Past> = BTreeMap::new();
+    let checked = journal::check(context.disk.as_ref(), &snapshot.dir, None, |record: Record<'_>| -> Result<(), JournalError> {
+        // What this version cannot read was refused by the fold already.
+        let Ok(event) = Event::parse(record.kind, record.data.get()) else { return Ok(()) };
+        let start = |key: &dyn std::fmt::Display, parts, reused, attempt| Start { seq: record.seq, key: key.to_string(), parts, reused, attempt };
+        match event {
+            Event::StepStarted(e) => past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, false, e.attempt)),
+            Event::StepReused(e) => past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, true, 0)),
+            Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
+            Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
+            _ => {}
+        }
+        Ok(())
+    });
+    checked.map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(past)
+}
+
+/// One sentence, and the parts of the key that changed since the step last ran.
+fn why(run: &Run, id: StepId, past: Option<&Past>) -> (String, Vec<String>) {
+    let step = run.step(id);
+    let last = past.and_then(|past| past.starts.last());
+    match &step.state {
+        State::Pending => (format!("waits for {}", waits_for(run, id)), Vec::new()),
+        State::Blocked => (format!("blocked: {} did not succeed", waits_for(run, id)), Vec::new()),
+        State::Skipped => ("skipped: its `when` is false".into(), Vec::new()),
+        State::Ready | State::Backoff { .. } | State::Unknown => {
+            let reason = run.wait_reason(id).map_or_else(|| "about to start".into(), |wait| format!("waits: {}", wire::wait_text(&wait)));
+            (reason, Vec::new())
+        }
+        _ if step.children.is_some() => (format!("holds {} steps", run.children(id).len()), Vec::new()),
+        _ => match (last, past) {
+            (Some(last), _) if last.reused => (format!("reused: a finished step of this run has the same key {}", short(&last.key)), Vec::new()),
+            (Some(last), Some(past)) => ran(run, id, past, last),
+            _ if step.reused => ("taken over from the checkpoint".into(), Vec::new()),
+            _ => ("failed before it could start".into(), Vec::new()),
+        },
+    }
+}
+
+fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
+    let before = past.starts.iter().rev().find(|start| start.key != last.key);
+    let changed = before.map(|before| differences(before, last)).unwrap_or_default();
+    let again = past.starts.iter().filter(|start| start.key == last.key && !start.reused).count();
+    let mut why = if !changed.is_empty() {
+        format!("ran again, because this changed: {}", changed.join(", "))
+    } else if again > 1 {
+        format!("ran {again} times: {}", if run.step(id).unknown { "an attempt was lost with its owner" } else { "earlier attempts failed, were stopped or were asked for again" })
+    } else {
+        "ran: no finished step of this run had its key".into()
+    };
+    if past.retries > 0 {
+        why.push_str(&format!(" ({} retries)", past.retries));
+    }
+    if let Some(failure) = &run.step(id).failure {
+        why.push_str(&format!("; {}: {}", failure.class.name(), failure.message.lines().next().unwrap_or_default()));
+    }
+    (why, changed)
+}
+
+fn differences(before: &Start, now: &Start) -> Vec<String> {
+    let names = before.parts.keys().chain(now.parts.keys()).collect::<std::collections::BTreeSet<_>>();
+    names.into_iter().filter(|name| before.parts.get(*name) != now.parts.get(*name)).cloned().collect()
+}
+
+fn waits_for(run: &Run, id: StepId) -> String {
+    let step = run.step(id);
+    let scope = run.scope(step.scope);
+    let spec = &scope.plan.steps[step.plan_step as usize];
+    let needs = spec.needs.iter().map(|&need| scope.steps[need as usize]).filter(|&need| !run.step(need).state.ok());
+    let mut names: Vec<String> = needs.map(|need| format!("`{}`", run.step(need).path)).collect();
+    let phases = scope.plan.phases[spec.phase as usize].dependencies.iter().map(|&phase| scope.phases[phase as usize]);
+    let open = phases.filter(|&phase| !run.phase(phase).judged.is_some_and(|judged| judged.reached()));
+    names.extend(open.map(|phase| format!("phase `{}`", run.phase_path(phase))));
+    if names.is_empty() { "its phase".into() } else { names.join(", ") }
+}
+
+fn short(key: &str) -> &str {
+    key.get(..12).unwrap_or(key)
+}
+
+fn detail(past: Option<&Past>) {
+    for start in past.map(|past| past.starts.as_slice()).unwrap_or_default() {
+        let what = if start.reused { "reused".to_string() } else { format!("attempt {}", start.attempt) };
+        print(format_args!("  record {}: {what}, key {}\n", start.seq, short(&start.key)));
+        for (name, digest) in &start.parts {
+            print(format_args!("    {name:24} {digest}\n"));
+        }
+    }
+}

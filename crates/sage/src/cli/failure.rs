@@ -1,0 +1,97 @@
+//! How a command fails: what, and what to type next. Exit codes are those of DESIGN §6.
+
+use std::process::ExitCode;
+
+use sage_engine::open::OpenError;
+use sage_engine::run_loop::LoopError;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Failed = 1,
+    Usage = 2,
+    Paused = 4,
+    Conflict = 5,
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub kind: Kind,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Usage, message)
+    }
+
+    pub fn failed(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Failed, message)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub fn report(&self) -> ExitCode {
+        eprintln!("error: {}", self.message);
+        for hint in &self.hints {
+            eprintln!("hint: {hint}");
+        }
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        let message = error.to_string();
+        match error {
+            OpenError::Owned { feature, .. } => Failure::new(Kind::Conflict, message)
+                .hint(format!("sage status {feature} --watch"))
+                .hint(format!("sage run {feature} --wait    (start when it is done)")),
+            OpenError::Open { feature, .. } => Failure::new(Kind::Conflict, message)
+                .hint(format!("sage resume {feature}"))
+                .hint(format!("sage run {feature} --new    (give the open run up)")),
+            OpenError::Unknown(_) => Failure::usage(message).hint("sage list"),
+            OpenError::NotResumable(feature) => Failure::failed(message).hint(format!("sage run {feature}")),
+            OpenError::NoStep { feature, .. } => Failure::usage(message).hint(format!("sage status {feature}")),
+            OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } | OpenError::NotOpen { .. } => Failure::usage(message),
+            OpenError::Unanswered(step) => {
+                Failure::new(Kind::Paused, message).hint(format!("sage approve <feature> {step}    (run it again), or sage reject"))
+            }
+            OpenError::Lost { .. } => Failure::failed(message).hint("sage verify"),
+            OpenError::Journal(_) => Failure::failed(message).hint("sage verify"),
+            _ => Failure::failed(message),
+        }
+    }
+}
+
+impl From<LoopError> for Failure {
+    fn from(error: LoopError) -> Failure {
+        Failure::failed(error.to_string())
+            .hint("what was acknowledged is safe; make room or mend the disk, then `sage resume`")
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::failed(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::failed(error.to_string())
+    }
+}
+
+impl From<sage_core::slug::NameError> for Failure {
+    fn from(error: sage_core::slug::NameError) -> Failure {
+        Failure::usage(error.to_string()).hint("a feature is a short title, e.g. \"payment processing\"")
+    }
+}

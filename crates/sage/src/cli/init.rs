@@ -1,0 +1,63 @@
+//! `sage init`: set up a project. Nothing that exists is overwritten.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::templates::STARTER;
+use super::{print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const CONFIG: &str = "\
+# Sage's settings; all are optional. `sage config` shows each value and where it comes from.
+# parallel = 4              # steps at once
+# timeout = \"10m\"           # active time of a run before it pauses
+# template = \"feature\"      # what `sage run` takes without -t
+#
+# [agents.mine]             # an agent is any program: prompt on stdin, answer on stdout
+# command = [\"my-agent\", \"--headless\"]
+";
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let project = &context.project;
+    project.prepare(context.disk.as_ref()).map_err(|error| Failure::failed(error.to_string()))?;
+    let templates = project.templates();
+    std::fs::create_dir_all(&templates)?;
+    let mut written = Vec::new();
+    let none_yet = std::fs::read_dir(&templates)?.next().is_none();
+    if none_yet && create(&templates.join("feature.yaml"), &STARTER.replace("NAME", "feature"))? {
+        written.push(".sage/templates/feature.yaml");
+    }
+    if create(&project.root.join("sage.toml"), CONFIG)? {
+        written.push("sage.toml");
+    }
+    if args.json {
+        print_json(&json!({"type": "init", "project": project.root, "written": written}))?;
+    } else {
+        written.iter().for_each(|file| print(format_args!("wrote {file}\n")));
+        print(format_args!("{} is ready: sage run \"my first feature\"\n", project.root.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// True if it was written, false if it was there.
+pub fn create(path: &Path, text: &str) -> Result<bool, Failure> {
+    match std::fs::File::create_new(path) {
+        Ok(mut file) => {
+            file.write_all(text.as_bytes())?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Failure::failed(format!("cannot write `{}`: {error}", path.display()))),
+    }
+}

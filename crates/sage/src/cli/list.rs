@@ -1,0 +1,99 @@
+//! `sage list`: the newest run of every feature.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use sage_core::run::Status;
+use sage_core::wire;
+use sage_engine::checkpoint;
+use sage_engine::open::Engine;
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only runs with this status
+    #[arg(long, value_parser = ["running", "paused", "completed", "failed", "cancelled"])]
+    status: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let engine = context.engine();
+    let mut rows: Vec<Value> = features(&engine).iter().map(|feature| row(&engine, feature)).collect();
+    if let Some(status) = &args.status {
+        rows.retain(|row| row["status"] == status.as_str());
+    }
+    if args.json {
+        print_json(&json!({"type": "list", "workflows": rows}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() {
+        eprintln!("no runs\nhint: sage run \"<feature>\"");
+    }
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("-").to_string();
+    let width = rows.iter().map(|row| text(row, "feature").len()).max().unwrap_or(0);
+    for row in &rows {
+        let (feature, status) = (text(row, "feature"), text(row, "status"));
+        let owner = if row["abandoned"] == true { " (nobody runs it; sage resume)" } else { "" };
+        print(format_args!(
+            "{feature:width$}  {status:9}  {:>3}%  {:16}  {}  {}{owner}\n",
+            row["progress"],
+            text(row, "phase"),
+            text(row, "startedAt"),
+            text(row, "template"),
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// By checkpoint, and by journal for runs that have none yet.
+fn features(engine: &Engine) -> BTreeSet<String> {
+    let names = engine.vfs.list(&engine.project.state()).unwrap_or_default();
+    let mut features: BTreeSet<String> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("workflow-")?.strip_suffix(".json"))
+        .map(str::to_string)
+        .collect();
+    let known: BTreeSet<String> = features.iter().filter_map(|feature| doc(engine, feature)).filter_map(|doc| run_id(&doc)).collect();
+    let runs = engine.vfs.list(&engine.project.runs()).unwrap_or_default();
+    features.extend(runs.into_iter().filter(|run| !known.contains(run)).filter_map(|run| engine.feature_of(&run)));
+    features
+}
+
+fn doc(engine: &Engine, feature: &str) -> Option<Map<String, Value>> {
+    checkpoint::load(engine.vfs.as_ref(), &engine.project.checkpoint(feature)).ok().map(|loaded| loaded.doc)
+}
+
+fn run_id(doc: &Map<String, Value>) -> Option<String> {
+    doc.get("runId")?.as_str().map(str::to_string)
+}
+
+/// A closed run's checkpoint says it all; an open one is folded, because its checkpoint may be behind.
+fn row(engine: &Engine, feature: &str) -> Value {
+    let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
+    if let Some(doc) = doc.filter(|doc| !matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused"))) {
+        let percentage = doc.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
+        return json!({
+            "feature": feature, "template": doc.get("template"), "phase": doc.get("phase"), "status": doc.get("status"),
+            "verdict": doc.get("verdict"), "startedAt": doc.get("startedAt"), "progress": percentage,
+        });
+    }
+    match engine.read(feature) {
+        Ok(snapshot) => {
+            let run = &snapshot.run;
+            json!({
+                "feature": feature, "template": run.plan().template.name, "phase": wire::current_phase(run),
+                "status": run.status.name(), "verdict": wire::verdict_of(run).map(|v| v.name()),
+                "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
+                "abandoned": run.status == Status::Running && snapshot.owner.is_none(),
+            })
+        }
+        Err(error) => json!({"feature": feature, "status": "damaged", "error": error.to_string(), "progress": null}),
+    }
+}

@@ -1,0 +1,90 @@
+//! `sage logs`: what happened, or what a step printed.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sage_engine::open::Engine;
+use sage_engine::project::Project;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{drive, feature};
+use crate::display::{Display, Mode, Options};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// A step's path: show what it printed
+    step: Option<String>,
+    /// Follow until the run, or the step, ends
+    #[arg(short, long)]
+    follow: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let snapshot = engine.read(&feature)?;
+    if let Some(step) = &args.step {
+        return output(&engine, &feature, step, args.follow);
+    }
+    let mode = if args.json { Mode::Json } else { Mode::Lines };
+    let follow = args.follow && snapshot.owner.is_some();
+    let options = Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow };
+    let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
+    if follow { display.wait() } else { display.finish() }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the step's last attempt printed: stdout to stdout, stderr to stderr.
+fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<ExitCode, Failure> {
+    let mut read = [0u64; 2];
+    let mut shown_attempt = 0;
+    loop {
+        let snapshot = engine.read(feature)?;
+        let Some(id) = snapshot.run.find(step) else {
+            let near = sage_core::diagnostic::did_you_mean(step, snapshot.run.steps.iter().map(|s| s.path.as_ref()));
+            let failure = Failure::usage(format!("no step `{step}` in `{feature}`"));
+            return Err(near.map_or(failure, |hint| Failure::usage(format!("no step `{step}` in `{feature}`")).hint(hint)));
+        };
+        let state = snapshot.run.step(id);
+        if state.attempts != shown_attempt {
+            (shown_attempt, read) = (state.attempts, [0, 0]);
+        }
+        let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
+        let printed = copy(engine, &scratch, &mut read)?;
+        let ended = state.state.settled() || snapshot.owner.is_none();
+        if !printed && (ended || !follow) {
+            if read == [0, 0] {
+                eprintln!("`{step}` has printed nothing; it is {}", state.state.name());
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !printed {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Copies what is new. True if there was something.
+fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Failure> {
+    const PIECE_BYTES: u64 = 1 << 20;
+    let mut any = false;
+    for (n, name) in ["stdout.log", "stderr.log"].into_iter().enumerate() {
+        let path: PathBuf = scratch.join(name);
+        let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
+        read[n] += piece.len() as u64;
+        any |= !piece.is_empty();
+        let written = if n == 0 { std::io::stdout().write_all(&piece) } else { std::io::stderr().write_all(&piece) };
+        if written.is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(any)
+}

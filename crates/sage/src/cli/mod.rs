@@ -1,0 +1,152 @@
+//! The command line: one file per command. Data on stdout, the rest on stderr.
+
+mod answer;
+mod bench;
+mod catalog;
+mod config;
+mod config_command;
+mod context;
+mod debug;
+mod diagnostics;
+mod drive;
+mod explain;
+mod failure;
+mod graph_command;
+mod init;
+mod list;
+mod logs;
+mod resume;
+mod result;
+mod run;
+mod signal;
+mod status;
+mod templates;
+mod validate;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use context::Context;
+use failure::Failure;
+
+/// Runs a team of AI agents in parallel on your own machine and never loses their work.
+#[derive(Debug, Parser)]
+#[command(name = "sage", version, max_term_width = 100, after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    /// Work in this directory, as if sage had been started there
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 succeeded, 1 failed, 2 bad usage or template, 3 degraded, 4 paused until a person acts,
+5 conflict, 130 interrupted or cancelled.
+
+Start here: sage init, then sage run \"<feature>\".";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Set up a project: .sage, a first template
+    Init(init::Args),
+    /// Run a workflow for a feature
+    Run(run::Args),
+    /// Go on with a feature's last run; nothing that is finished runs again
+    Resume(resume::Args),
+    /// Say why a step ran, was reused or waits
+    Explain(explain::Args),
+    /// List the runs of this project
+    List(list::Args),
+    /// Show where a run stands
+    Status(status::Args),
+    /// Show what happened, or what a step printed
+    Logs(logs::Args),
+    /// Print the result of a run or a step as JSON
+    Result(result::Args),
+    /// Let running steps finish, start no more
+    Pause(signal::PauseArgs),
+    /// End a run; it can be resumed
+    Cancel(signal::CancelArgs),
+    /// Say yes to an approval, or let an unknown step run again
+    Approve(answer::ApproveArgs),
+    /// Say no to an approval or an unknown step
+    Reject(answer::RejectArgs),
+    /// Check a template and report everything that is wrong with it
+    Validate(validate::Args),
+    /// Draw a template's or a run's graph
+    Graph(graph_command::Args),
+    /// List, show and create templates, or print their JSON Schema
+    Templates(templates::Args),
+    /// Show every setting with the place it comes from
+    Config(config_command::Args),
+    /// Check journals, blobs and checkpoints for damage
+    Verify(verify::Args),
+    /// Measure the engine on this machine
+    Bench(bench::Args),
+    /// Tools for tests and bug reports
+    Debug(debug::Args),
+}
+
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap knows where each goes.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+    // Needs no project, and must not care where it runs.
+    if let Command::Debug(args) = cli.command {
+        return debug::execute(args);
+    }
+    let context = Context::find(cli.directory.as_deref())?;
+    match cli.command {
+        Command::Init(args) => init::execute(&context, args),
+        Command::Run(args) => run::execute(&context, args),
+        Command::Resume(args) => resume::execute(&context, args),
+        Command::Explain(args) => explain::execute(&context, args),
+        Command::List(args) => list::execute(&context, args),
+        Command::Status(args) => status::execute(&context, args),
+        Command::Logs(args) => logs::execute(&context, args),
+        Command::Result(args) => result::execute(&context, args),
+        Command::Pause(args) => signal::pause(&context, args),
+        Command::Cancel(args) => signal::cancel(&context, args),
+        Command::Approve(args) => answer::approve(&context, args),
+        Command::Reject(args) => answer::reject(&context, args),
+        Command::Validate(args) => validate::execute(&context, args),
+        Command::Graph(args) => graph_command::execute(&context, args),
+        Command::Templates(args) => templates::execute(&context, args),
+        Command::Config(args) => config_command::execute(&context, args),
+        Command::Verify(args) => verify::execute(&context, args),
+        Command::Bench(args) => bench::execute(args),
+        Command::Debug(args) => debug::execute(args),
+    }
+}
+
+/// Prints to stdout; a reader that has gone away (`| head`) is not an error.
+pub(crate) fn print(text: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = write!(std::io::stdout(), "{text}");
+}
+
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(format_args!("{}\n", serde_json::to_string(value)?));
+    Ok(())
+}
+
+/// The feature's slug from what a person typed: its title or its slug.
+fn feature(name: &str) -> Result<String, Failure> {
+    Ok(sage_core::slug::Feature::from_title(name)?.slug().to_string())
+}

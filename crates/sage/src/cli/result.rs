@@ -1,0 +1,67 @@
+//! `sage result`: what a run or a step gave, as JSON.
+
+use std::process::ExitCode;
+
+use sage_core::run::Output;
+use sage_core::wire::Summary;
+use sage_engine::results::{Face, value_of};
+use serde_json::Value;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{drive, feature, print};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// A step's path, e.g. research/market
+    step: Option<String>,
+    /// The whole result instead of the filtered one
+    #[arg(long)]
+    full: bool,
+    /// Print JSON on one line
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let run = engine.read(&feature)?.run;
+    let blobs = engine.blobs(&run.id);
+    let face = if args.full { Face::Full } else { Face::Filtered };
+    let show = |output: &Output| value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
+    let value = match &args.step {
+        Some(path) => {
+            let Some(id) = run.find(path) else {
+                let near = sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+                let failure = Failure::usage(format!("no step `{path}` in `{feature}`"));
+                return Err(near.map_or_else(|| failure.hint_status(&feature), |hint| Failure::usage(format!("no step `{path}` in `{feature}`")).hint(hint)));
+            };
+            match &run.step(id).output {
+                Some(output) => show(output)?,
+                None => {
+                    return Err(Failure::failed(format!("step `{path}` has no result; it is {}", run.step(id).state.name()))
+                        .hint(format!("sage explain {feature} {path}")));
+                }
+            }
+        }
+        None => {
+            let summary = Summary::of(&run, &|output| drive::value(output, &blobs));
+            serde_json::to_value(summary.results.phases)?
+        }
+    };
+    print(format_args!("{}\n", text(&value, args.json)?));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(value: &Value, line: bool) -> Result<String, Failure> {
+    Ok(if line { serde_json::to_string(value)? } else { serde_json::to_string_pretty(value)? })
+}
+
+impl Failure {
+    fn hint_status(self, feature: &str) -> Failure {
+        self.hint(format!("sage status {feature}"))
+    }
+}

@@ -1,0 +1,110 @@
+//! `sage resume`: go on with a feature's last run.
+
+use std::process::ExitCode;
+
+use sage_core::event::{Frozen, RunEdited};
+use sage_core::plan::Plan;
+use sage_core::run::Run;
+use sage_engine::open::ResumeRequest;
+
+use super::catalog::{Catalog, freeze_file};
+use super::context::Context;
+use super::drive::{self, Show};
+use super::failure::Failure;
+use super::run::{Limits, check_agents};
+use super::{diagnostics, feature};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// Run this step, and everything that depends on it, again
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
+    /// Go on with a changed template: a name or a file
+    #[arg(short, long)]
+    template: Option<String>,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// What `sage run` becomes when the person chose to resume.
+    pub fn of(feature: &str, args: &super::run::Args) -> Args {
+        Args {
+            feature: feature.into(),
+            from: None,
+            template: args.template.clone(),
+            limits: args.limits.clone(),
+            show: args.show.clone(),
+        }
+    }
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let edited = args.template.is_some() || !args.limits.inputs.is_empty();
+    // Read only where something of the old run is needed: a large journal is not folded twice for nothing.
+    let before = if edited || args.limits.given() { Some(engine.read(&feature)?.run) } else { None };
+    let edit = match &before {
+        Some(run) if edited => Some(edit(context, &args, run)?),
+        _ => None,
+    };
+    let settings = match &before {
+        Some(run) if args.limits.given() => Some(args.limits.settings(&context.config, run.plan().template.timeout_ms)?),
+        _ => None,
+    };
+    if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {
+        tell_edit(run, edit);
+    }
+    let request = ResumeRequest { edit, from: args.from, settings, no_wait: args.limits.no_wait };
+    match engine.resume(&feature, request)? {
+        Ok(owned) => {
+            tell_if_changed(context, owned.run_loop.run(), edited);
+            drive::drive(&engine, owned, &args.show)
+        }
+        Err(run) => {
+            tell_if_changed(context, &run, edited);
+            drive::finish(&engine, &run, &args.show)
+        }
+    }
+}
+
+fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure> {
+    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let mut inputs = run.inputs.clone();
+    inputs.extend(args.limits.inputs()?);
+    let Some(name) = &args.template else {
+        return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
+    };
+    let ready = catalog.load(name, &mut diagnostics::reporter(args.show.json))?;
+    check_agents(context, &ready.template, args.limits.agent.as_deref().or(run.settings.agent.as_deref()))?;
+    for (key, value) in &ready.template.inputs {
+        inputs.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    Ok(RunEdited { template: ready.frozen, templates: ready.others, inputs })
+}
+
+/// Before an edited run goes on: what of the old one is still in the plan, what is new, what is gone.
+fn tell_edit(run: &Run, edit: &RunEdited) {
+    let Some(plan) = sage_core::load::reload(&edit.template).ok().and_then(|t| Plan::new(t).ok()) else { return };
+    let old = run.plan();
+    let kept = plan.steps.iter().filter(|step| old.find(&step.path).is_some()).count();
+    let gone: Vec<&str> = old.steps.iter().map(|s| s.path.as_ref()).filter(|path| plan.find(path).is_none()).collect();
+    eprintln!("edited: {kept} steps as before (reused where nothing that determines them changed), {} new", plan.steps.len() - kept);
+    if !gone.is_empty() {
+        eprintln!("edited: no longer in the plan: {}", gone.join(", "));
+    }
+}
+
+fn tell_if_changed(context: &Context, run: &Run, edited: bool) {
+    let Some(file) = run.template.file.as_ref().filter(|_| !edited) else { return };
+    let changed = |now: &Frozen| now.text != run.template.text;
+    if freeze_file(&context.project.root.join(file), &context.project.root).is_ok_and(|now| changed(&now)) {
+        eprintln!("note: `{file}` has changed since this run took it; the run goes on with the old one");
+        eprintln!("hint: sage resume {} -t {file}", run.feature);
+    }
+}

@@ -1,0 +1,62 @@
+//! `sage status`: where a run stands.
+
+use std::process::ExitCode;
+
+use sage_core::run::Status;
+use sage_core::wire::StatusView;
+use sage_engine::open::Snapshot;
+use serde_json::Value;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{drive, feature, print, print_json};
+use crate::display::{Display, Mode, Options, Size, frame_text};
+
+/// Where there is no terminal to tell.
+const WIDEST: usize = 200;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// Follow it until it ends or pauses
+    #[arg(short, long)]
+    watch: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let snapshot = engine.read(&feature)?;
+    if args.watch && snapshot.owner.is_some() {
+        use std::io::IsTerminal;
+        let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());
+        let options = Options { from_seq: snapshot.head.seq, color: drive::color(), width: None, until_closed: true };
+        Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options).wait();
+        return show(&engine.read(&feature)?, args.json);
+    }
+    show(&snapshot, args.json)
+}
+
+fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
+    let now = sage_engine::clock::Clock::System.now_ms();
+    let run = &snapshot.run;
+    let view = StatusView::of(run, now);
+    if json {
+        let mut value = serde_json::to_value(&view)?;
+        value["type"] = "status".into();
+        value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
+        print_json(&value)?;
+    } else {
+        let style = drive::style();
+        let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
+        frame_text(run, now, size, style.color).iter().for_each(|line| print(format_args!("{line}\n")));
+        if run.status == Status::Running && snapshot.owner.is_none() {
+            eprintln!("note: nobody runs it any more (its owner died)\nhint: sage resume {}", run.feature);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,105 @@
+//! `sage templates`: list, show, create, and the format's JSON Schema.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::catalog::Catalog;
+use super::context::Context;
+use super::failure::Failure;
+use super::init::create;
+use super::{print, print_json};
+
+pub const STARTER: &str = "\
+name: NAME
+description: Two checks at once, then a report
+phases:
+  - id: look
+    operations:                     # a list runs in parallel
+      - id: files
+        type: shell
+        params: { run: \"find . -type f -not -path './.*' | wc -l\" }
+      - id: history
+        type: shell
+        params: { run: \"git log --oneline -5 2>/dev/null || echo 'no history'\" }
+  - id: report
+    dependencies: [look]
+    operations:
+      id: write
+      type: shell
+      params:
+        argv: [echo, \"{{ title }}: {{ steps['look/files'].result.stdout | trim }} files\"]
+";
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Print a template
+    Show { name: String },
+    /// Write a small template to start from
+    New { name: String },
+    /// Print the JSON Schema of the template format
+    Schema,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    match args.what {
+        None => list(&catalog, args.json)?,
+        Some(What::Show { name }) => print(catalog.freeze(&name)?.text),
+        Some(What::New { name }) => new(context, &name)?,
+        Some(What::Schema) => print(sage_core::schema::TEMPLATE_SCHEMA),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for name in catalog.files().into_keys() {
+        let loaded = catalog.freeze(&name).and_then(|frozen| sage_core::load::reload(&frozen).map_err(Failure::usage));
+        let about = match &loaded {
+            Ok(template) => template.description.clone().unwrap_or_default(),
+            Err(failure) => format!("not valid: {}", failure.message),
+        };
+        let steps = loaded.ok().map(|t| t.phases.iter().map(|p| p.operations.len()).sum::<usize>());
+        rows.push((name, steps, about));
+    }
+    if json {
+        let rows: Vec<_> = rows.iter().map(|(n, s, a)| json!({"name": n, "steps": s, "description": a})).collect();
+        return print_json(&json!({"type": "templates", "templates": rows}));
+    }
+    if rows.is_empty() {
+        eprintln!("no templates yet\nhint: sage templates new feature");
+    }
+    let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    for (name, steps, about) in rows {
+        let steps = steps.map_or_else(|| "-".into(), |n| n.to_string());
+        print(format_args!("{name:width$}  {steps:>4} steps  {about}\n"));
+    }
+    Ok(())
+}
+
+fn new(context: &Context, name: &str) -> Result<(), Failure> {
+    let plain = !name.is_empty() && name.len() <= 100 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !plain {
+        return Err(Failure::usage(format!("`{name}` is not a template name: a-z, 0-9 and `-`")));
+    }
+    context.project.prepare(context.disk.as_ref()).map_err(|error| Failure::failed(error.to_string()))?;
+    std::fs::create_dir_all(context.project.templates())?;
+    let path = context.project.templates().join(format!("{name}.yaml"));
+    if !create(&path, &STARTER.replace("NAME", name))? {
+        return Err(Failure::usage(format!("`{}` exists", path.display())));
+    }
+    print(format_args!("wrote {}\n", path.display()));
+    eprintln!("hint: sage run \"my feature\" -t {name}");
+    Ok(())
+}

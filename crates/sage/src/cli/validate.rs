@@ -1,0 +1,50 @@
+//! `sage validate`: everything that is wrong with a template, at once.
+
+use std::process::ExitCode;
+
+use sage_core::check;
+use sage_core::plan::Plan;
+use sage_core::read::Library;
+use serde_json::json;
+
+use super::catalog::Catalog;
+use super::context::Context;
+use super::failure::Failure;
+use super::{print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A template's name or file
+    file: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let frozen = catalog.freeze(&args.file)?;
+    let file = frozen.file.clone().unwrap_or_else(|| args.file.clone());
+    let loaded = check::load(&frozen.text, frozen.format, &Library::default(), &catalog);
+    let shown = loaded.show(&file, &frozen.text);
+    let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
+    let warnings = loaded.diagnostics.len() - errors;
+    let plan = loaded.template.and_then(|template| Plan::new(template).ok());
+    let valid = plan.is_some();
+    if args.json {
+        let graph = plan.map(|plan| json!({"nodes": plan.steps.len(), "edges": plan.edges(), "depth": plan.depth}));
+        print_json(&json!({"type": "validation", "valid": valid, "errors": shown, "graph": graph}))?;
+    } else {
+        shown.iter().for_each(|shown| eprintln!("{shown}"));
+        match plan {
+            Some(plan) => print(format_args!(
+                "{file}: valid ({} steps, {} deep{})\n",
+                plan.steps.len(),
+                plan.depth,
+                if warnings > 0 { format!(", {warnings} warnings") } else { String::new() },
+            )),
+            None => eprintln!("{file}: {errors} errors"),
+        }
+    }
+    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}

@@ -1,0 +1,177 @@
+//! One picture of the run: a header and the rows that fit below it.
+
+use sage_core::run::{Run, Status};
+use sage_core::wire::{self, Progress};
+
+use super::estimate;
+use super::rows::{self, Left, Rank, Row};
+use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
+use super::walk;
+
+/// Names are aligned up to here; longer ones push their details to the right.
+const NAME_COLUMNS: usize = 32;
+/// Less of a title than this says nothing.
+const TITLE_COLUMNS: usize = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub width: usize,
+    pub height: usize,
+}
+
+/// The run as lines, none wider and all together not higher than `size`.
+pub(crate) fn frame(run: &Run, now_ms: u64, size: Size) -> Vec<Line> {
+    let mut lines = vec![header(run, now_ms, size.width)];
+    let rows = rows::rows(run, now_ms, size.width);
+    let (shown, more) = fit(rows, size.height.saturating_sub(1));
+    let column = shown.iter().filter(|row| !row.details.is_empty()).map(Row::name_end).max();
+    let column = column.unwrap_or(0).min(NAME_COLUMNS);
+    lines.extend(shown.into_iter().map(|row| row.line(column)));
+    lines.extend(more);
+    lines.truncate(size.height.max(1));
+    lines
+}
+
+/// The same as text.
+pub fn frame_text(run: &Run, now_ms: u64, size: Size, color: bool) -> Vec<String> {
+    let style = Style { color, width: size.width };
+    frame(run, now_ms, size).iter().map(|line| line.render(style)).collect()
+}
+
+impl Row {
+    fn head(&self) -> Line {
+        let mut line = Line::of(Tone::Plain, &"  ".repeat(self.indent));
+        line.push(self.sign.0, self.sign.1);
+        line.push(Tone::Plain, " ");
+        line.push(self.name.0, &self.name.1);
+        line
+    }
+
+    fn name_end(&self) -> usize {
+        self.head().width()
+    }
+
+    fn line(self, column: usize) -> Line {
+        let mut line = self.head();
+        if !self.details.is_empty() {
+            line.pad_to(column);
+            line.push(Tone::Plain, "  ");
+            line.append(self.details);
+        }
+        line
+    }
+}
+
+/// The rows that matter most, in their order, and a line about the others.
+fn fit(mut rows: Vec<Row>, height: usize) -> (Vec<Row>, Option<Line>) {
+    if rows.len() <= height {
+        return (rows, None);
+    }
+    let room = height.saturating_sub(1);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let taken = |rank: Rank| rows.iter().filter(|row| row.rank == rank).count();
+    // Neither questions nor failures may fill the screen.
+    let share = (room / 3).max(1);
+    let crowded = (taken(Rank::Asking) > share, taken(Rank::Failed) > share);
+    let mut seen = (0, 0);
+    let mut keys = vec![(Rank::Asking, 0usize); rows.len()];
+    for (at, row) in rows.iter().enumerate() {
+        let mut rank = row.rank;
+        match rank {
+            Rank::Asking if crowded.0 => {
+                seen.0 += 1;
+                rank = if seen.0 > share { Rank::Retrying } else { rank };
+            }
+            Rank::Failed if crowded.1 => {
+                seen.1 += 1;
+                rank = if seen.1 > share { Rank::Retrying } else { rank };
+            }
+            _ => {}
+        }
+        // Of what is done the latest matters most.
+        let place = if rank == Rank::PhaseDone { rows.len() - at } else { at };
+        keys[at] = (rank, place);
+    }
+    order.sort_by_key(|&at| keys[at]);
+    let mut keep = vec![false; rows.len()];
+    order.iter().take(room).for_each(|&at| keep[at] = true);
+    let mut left_out: Vec<(Left, u32)> = Vec::new();
+    for (row, _) in rows.iter().zip(&keep).filter(|(_, kept)| !**kept) {
+        let Some((left, count)) = row.stands_for else { continue };
+        match left_out.iter_mut().find(|(known, _)| *known == left) {
+            Some((_, sum)) => *sum += count,
+            None => left_out.push((left, count)),
+        }
+    }
+    let mut keep = keep.into_iter();
+    rows.retain(|_| keep.next().unwrap_or(false));
+    (rows, Some(more_line(left_out)))
+}
+
+/// `… 371 more (12 waiting for a slot, 359 pending)`
+fn more_line(mut left_out: Vec<(Left, u32)>) -> Line {
+    left_out.sort_unstable();
+    let total: u32 = left_out.iter().map(|(_, count)| count).sum();
+    let parts: Vec<String> = left_out.iter().map(|(left, count)| format!("{count} {}", left.text())).collect();
+    Line::of(Tone::Dim, &format!("… {total} more ({})", parts.join(", ")))
+}
+
+fn header(run: &Run, now_ms: u64, width: usize) -> Line {
+    let facts = header_facts(run, now_ms);
+    let template = &run.plan().template.name;
+    let id = short_id(&run.id);
+    // Whatever is least needed goes first when it is narrow.
+    let names = [vec![template.as_str(), &id], vec![template.as_str()], vec![]];
+    let room = |names: &[&str]| {
+        let used: usize = names.iter().map(|name| name.chars().count() + 3).sum();
+        width.saturating_sub(used + facts.width() + 3)
+    };
+    let title_width = Line::of(Tone::Bold, &run.title).width();
+    let fits = |names: &&Vec<&str>| room(names) >= title_width.min(TITLE_COLUMNS * 3);
+    let names = names.iter().find(fits).unwrap_or(&names[2]);
+    let mut line = Line::default();
+    let title = super::text::clean(&run.title);
+    line.fact(Tone::Bold, &shorten(&title, room(names).max(TITLE_COLUMNS)));
+    names.iter().for_each(|name| line.fact(Tone::Dim, name));
+    line.push(Tone::Dim, " · ");
+    line.append(facts);
+    line
+}
+
+fn header_facts(run: &Run, now_ms: u64) -> Line {
+    let mut facts = Line::default();
+    let progress = Progress::of(run);
+    let elapsed = walk::run_ms(run, now_ms);
+    match run.status {
+        Status::Running => facts.fact(Tone::Plain, &clock_text(elapsed)),
+        Status::Paused { .. } => facts.fact(Tone::Warn, &format!("paused after {}", time_text(elapsed))),
+        _ => {
+            let verdict = wire::verdict_of(run).map_or("ended", |verdict| verdict.name());
+            facts.fact(verdict_tone(verdict), &format!("{verdict} in {}", time_text(elapsed)));
+        }
+    }
+    facts.fact(Tone::Plain, &format!("{}/{}", progress.completed, progress.total));
+    facts.fact(Tone::Plain, &format!("{}%", progress.percentage));
+    if let Some(left) = estimate::left_text(run, now_ms) {
+        facts.fact(Tone::Dim, &left);
+    }
+    facts
+}
+
+pub(crate) fn verdict_tone(verdict: &str) -> Tone {
+    match verdict {
+        "succeeded" => Tone::Good,
+        "failed" => Tone::Bad,
+        _ => Tone::Warn,
+    }
+}
+
+/// The end of a run's id: its beginning is only the time.
+fn short_id(id: &str) -> String {
+    const LAST: usize = 6;
+    let letters = id.chars().count();
+    if letters <= LAST {
+        return id.to_string();
+    }
+    format!("…{}", id.chars().skip(letters - LAST).collect::<String>())
+}

@@ -1,0 +1,192 @@
+//! Plain lines, one per notable event: for pipes, files and CI.
+
+use std::collections::HashMap;
+
+use sage_core::event::{End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted};
+use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
+
+use super::phases::PhaseWatch;
+use super::rows::ask_text;
+use super::summary::{self, pause_text};
+use super::tail::News;
+use super::text::{clean, clock_text, cost_text, count_text, first_line, plural, time_text};
+use super::walk;
+
+/// Larger fan-outs get a line per tenth instead of lines per item.
+const FAN_ITEMS: usize = 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    phases: PhaseWatch,
+    /// Large fan-outs: how many tenths were told.
+    tenths: HashMap<StepId, usize>,
+}
+
+impl Lines {
+    /// Appends the lines that an event is worth.
+    pub fn tell(&mut self, news: &News<'_>, out: &mut String) {
+        let mut lines = Vec::new();
+        lines.extend(self.event(news));
+        lines.extend(self.tenth(news));
+        let judged = self.phases.newly_judged(news.run, news.event);
+        let own = judged.into_iter().filter(|&phase| news.run.phase(phase).scope == ScopeId(0));
+        lines.extend(own.map(|phase| phase_line(news.run, phase)));
+        if let Event::RunFinished(finished) = news.event {
+            let time = time_text(news.run.elapsed_ms());
+            lines.push(format!("run {} ({time})", finished.verdict.name()));
+        }
+        if !news.silent {
+            for line in lines {
+                out.push_str(&clean(&line));
+                out.push('\n');
+            }
+        }
+    }
+
+    fn event(&mut self, news: &News<'_>) -> Option<String> {
+        let run = news.run;
+        match news.event {
+            Event::RunStarted(_) => {
+                let (template, steps) = (&run.plan().template.name, plural(u64::from(run.tally.total), "step"));
+                Some(format!("run started: {} · {template} · {} · {steps}", run.title, run.id))
+            }
+            Event::RunOpened(opened) if opened.mode == OpenMode::Resume => {
+                Some(format!("run resumed: {} of {} done", run.tally.settled, plural(run.tally.total.into(), "step")))
+            }
+            Event::RunOpened(_) | Event::RunFinished(_) | Event::StepSpawned(_) => None,
+            Event::RunEdited(_) => {
+                self.tenths.clear();
+                Some(format!("template replaced: {}", run.plan().template.name))
+            }
+            Event::RunRewound(rewound) => Some(format!("going back to {}", rewound.from)),
+            Event::RunImported(imported) => {
+                let count = plural(imported.phases.len() as u64, "phase");
+                Some(format!("{count} taken over from {}", imported.from))
+            }
+            Event::RunPaused(paused) => Some(format!("run paused: {}", pause_text(paused.reason, paused.until))),
+            Event::RunCancelled(_) => Some("run cancelled".into()),
+            Event::StepStarted(started) => started_line(run, started),
+            Event::StepFinished(finished) => finished_line(run, finished),
+            Event::StepSkipped(skipped) => small(run, &skipped.step, || format!("{} skipped", skipped.step)),
+            Event::StepReused(reused) => small(run, &reused.step, || format!("{} reused", reused.step)),
+            Event::StepExpanded(expanded) => small(run, &expanded.step, || match &expanded.into {
+                Expansion::Items { count, .. } => {
+                    format!("{} has {}", expanded.step, plural(u64::from(*count), "item"))
+                }
+                Expansion::Scope { template, .. } => format!("{} started (workflow {template})", expanded.step),
+            }),
+            Event::StepRetried(retried) => {
+                small(run, &retried.step, || retried_line(retried, news.record.ts_ms))
+            }
+            Event::StepAnswered(answered) => Some(answered_line(answered)),
+            Event::PhaseRestarted(restarted) => Some(format!("phase {} starts again", restarted.phase)),
+            Event::PhaseRepeated(repeated) if repeated.again => {
+                Some(format!("phase {} goes round again", repeated.phase))
+            }
+            Event::PhaseRepeated(_) => None,
+        }
+    }
+
+    /// A line for each tenth of a large fan-out.
+    fn tenth(&mut self, news: &News<'_>) -> Option<String> {
+        let path = match news.event {
+            Event::StepFinished(event) => &event.step,
+            Event::StepReused(event) => &event.step,
+            Event::StepSkipped(event) => &event.step,
+            Event::StepAnswered(event) => &event.step,
+            _ => return None,
+        };
+        let run = news.run;
+        let fan = large_fan(run, run.find(path)?)?;
+        let (all, step) = (run.item_steps(fan).len(), run.step(fan));
+        let settled = match step.state {
+            State::Open { left, .. } => all - left as usize,
+            _ => all,
+        };
+        let tenth = settled * 10 / all;
+        let told = self.tenths.entry(fan).or_default();
+        // Fewer than before: the run went back.
+        let tell = tenth > *told;
+        *told = tenth;
+        tell.then(|| format!("{} {settled}/{all}", step.path))
+    }
+}
+
+/// The outermost large fan-out around a step.
+fn large_fan(run: &Run, id: StepId) -> Option<StepId> {
+    let (mut at, mut found) = (id, None);
+    while let Some(holder) = walk::holder(run, at) {
+        if run.item_steps(holder).len() > FAN_ITEMS {
+            found = Some(holder);
+        }
+        at = holder;
+    }
+    found
+}
+
+/// The line, unless the step is one of many in a large fan-out.
+fn small(run: &Run, path: &str, line: impl FnOnce() -> String) -> Option<String> {
+    let many = run.find(path).is_some_and(|id| large_fan(run, id).is_some());
+    (!many).then(line)
+}
+
+fn started_line(run: &Run, event: &StepStarted) -> Option<String> {
+    let path = &event.step;
+    if let Some(ask) = &event.ask {
+        let command = run.find(path).map(|id| walk::approve_command(run, id)).unwrap_or_default();
+        return Some(format!("{path} waiting for {} ({command})", ask_text(ask)));
+    }
+    small(run, path, || match event.attempt {
+        0 | 1 => format!("{path} started"),
+        attempt => format!("{path} started (attempt {attempt})"),
+    })
+}
+
+fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
+    let path = &event.step;
+    match &event.end {
+        End::Succeeded { .. } => small(run, path, || {
+            let mut facts = time_text(event.ms);
+            if event.usage.total() > 0 {
+                facts.push_str(&format!(", {} tokens", count_text(event.usage.total())));
+            }
+            if let Some(cost) = event.usage.cost_usd {
+                facts.push_str(&format!(", {}", cost_text(cost)));
+            }
+            format!("{path} finished ({facts})")
+        }),
+        End::Failed { class, message, .. } => {
+            Some(format!("{path} failed: {}", summary::failure_text(class.name(), first_line(message))))
+        }
+        End::Stopped => small(run, path, || format!("{path} stopped")),
+    }
+}
+
+fn retried_line(event: &StepRetried, now_ms: u64) -> String {
+    let wait = clock_text(event.at.saturating_sub(now_ms).div_ceil(1_000) * 1_000);
+    let why = summary::failure_text(event.class.name(), first_line(&event.message));
+    format!("{} retry in {wait} (attempt {} failed: {why})", event.step, event.attempt)
+}
+
+fn answered_line(event: &StepAnswered) -> String {
+    let said = match event.choice.as_str() {
+        "approve" => "approved",
+        "reject" => "rejected",
+        other => other,
+    };
+    let message = event.message.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+    format!("{} {said} by {}{message}", event.step, event.by)
+}
+
+fn phase_line(run: &Run, id: PhaseId) -> String {
+    let (phase, path) = (run.phase(id), run.phase_path(id));
+    let time = time_text(walk::phase_ms(run, phase, phase.judged_ms));
+    let counts = format!("{} of {}", phase.ok, phase.members.len());
+    match phase.judged {
+        Some(Judgement::Reached) => format!("phase {path} completed ({time})"),
+        Some(Judgement::Degraded) => format!("phase {path} completed with failures ({time}, {counts} succeeded)"),
+        Some(Judgement::Missed) => format!("phase {path} failed ({time}, {counts} succeeded)"),
+        Some(Judgement::Blocked) => format!("phase {path} blocked"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,54 @@
+//! What people and programs see of a run while it goes on, and when it has ended.
+//!
+//! Every view is a fold of the journal: a thread of its own follows the file, so it can neither block nor slow
+//! the run, and shows the same in the owner's process (`sage run`) as in any other (`status --watch`, `logs -f`).
+//!
+//! ```text
+//! journal.jsonl -> Tail (verify, fold) -> Tree  -> Screen   a terminal: stderr, painted over itself
+//!                                      -> Lines | Json      stdout, one line per event
+//! ```
+
+mod estimate;
+mod frame;
+mod json;
+mod lines;
+mod phases;
+mod rows;
+mod summary;
+mod tail;
+mod terminal;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
+mod thread;
+mod walk;
+
+pub use estimate::left_ms;
+pub use frame::{Size, frame_text};
+pub use json::summary_json;
+pub use summary::summary;
+pub use text::Style;
+pub use thread::{Display, Options, Voice};
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A live tree, on stderr.
+    Tree,
+    /// A line per notable event, on stdout.
+    Lines,
+    /// A JSON object per event, on stdout.
+    Json,
+    Quiet,
+}
+
+impl Mode {
+    pub fn choose(json: bool, quiet: bool, stdout_is_terminal: bool) -> Mode {
+        match (json, quiet, stdout_is_terminal) {
+            (true, _, _) => Mode::Json,
+            (_, true, _) => Mode::Quiet,
+            (_, _, true) => Mode::Tree,
+            _ => Mode::Lines,
+        }
+    }
+}

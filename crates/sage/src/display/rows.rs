@@ -1,0 +1,465 @@
+//! The tree's rows: what a run has to show, and how much each row matters when there is no room for all.
+
+use sage_core::event::Ask;
+use sage_core::policy::Join;
+use sage_core::run::{Children, Judgement, Phase, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
+use sage_core::wire::wait_text;
+
+use super::summary::failure_text;
+use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, plural, time_text};
+use super::walk;
+
+/// Failures that are listed below a fan-out; its own row counts them all.
+const FAN_FAILURES: usize = 3;
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const SPIN_MS: u64 = 100;
+
+/// Smaller goes first when there is no room for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Asking,
+    Failed,
+    Running,
+    Retrying,
+    PhaseAhead,
+    PhaseDone,
+    Waiting,
+    Done,
+    Pending,
+}
+
+/// What a row that is left out stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Left {
+    Running,
+    Failed,
+    Asking,
+    Retrying,
+    ForSlot,
+    Waiting,
+    Pending,
+    Done,
+}
+
+impl Left {
+    pub fn text(self) -> &'static str {
+        match self {
+            Left::Running => "running",
+            Left::Failed => "failed",
+            Left::Asking => "waiting for a person",
+            Left::Retrying => "waiting to retry",
+            Left::ForSlot => "waiting for a slot",
+            Left::Waiting => "waiting",
+            Left::Pending => "pending",
+            Left::Done => "done",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub indent: usize,
+    pub sign: (Tone, &'static str),
+    pub name: (Tone, String),
+    pub details: Line,
+    pub rank: Rank,
+    /// How many steps are not shown if this is left out, and which.
+    pub stands_for: Option<(Left, u32)>,
+}
+
+/// All rows of a run, in the order of the tree.
+pub(crate) fn rows(run: &Run, now_ms: u64, width: usize) -> Vec<Row> {
+    let mut rows = Rows { run, now_ms, width, rows: Vec::new() };
+    rows.scope(ScopeId(0), 0);
+    rows.rows
+}
+
+struct Rows<'a> {
+    run: &'a Run,
+    now_ms: u64,
+    width: usize,
+    rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    fn spinner(&self) -> (Tone, &'static str) {
+        if self.run.status != Status::Running {
+            return (Tone::Dim, "◌");
+        }
+        (Tone::Busy, SPINNER[(self.now_ms / SPIN_MS) as usize % SPINNER.len()])
+    }
+
+    fn scope(&mut self, scope: ScopeId, indent: usize) {
+        for &phase in &self.run.scope(scope).phases {
+            self.phase(phase, indent);
+        }
+    }
+
+    fn phase(&mut self, id: PhaseId, indent: usize) {
+        let phase = self.run.phase(id);
+        let at = self.rows.len();
+        self.rows.push(self.phase_row(phase, indent));
+        match phase.judged {
+            Some(Judgement::Reached | Judgement::Blocked) => {}
+            Some(Judgement::Degraded | Judgement::Missed) => {
+                for &member in &phase.members {
+                    self.failures(member, indent + 1);
+                }
+            }
+            None if phase.open => {
+                for &member in &phase.members {
+                    self.step(member, indent + 1);
+                }
+                // A phase matters as much as the most important of its steps.
+                let best = self.rows[at + 1..].iter().map(|row| row.rank).min();
+                self.rows[at].rank = best.unwrap_or(Rank::Running);
+            }
+            None => {}
+        }
+    }
+
+    fn phase_row(&self, phase: &Phase, indent: usize) -> Row {
+        let (sign, tone, rank, left) = match phase.judged {
+            Some(Judgement::Reached) => ((Tone::Good, "✓"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
+            Some(Judgement::Degraded) => ((Tone::Warn, "!"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
+            Some(Judgement::Missed) => ((Tone::Bad, "✗"), Tone::Plain, Rank::Failed, None),
+            Some(Judgement::Blocked) => ((Tone::Dim, "-"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
+            None if phase.open => (self.phase_sign(phase), Tone::Bold, Rank::Running, None),
+            None => ((Tone::Dim, "○"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
+        };
+        Row {
+            indent,
+            sign,
+            name: (tone, phase.label(&self.run.scope(phase.scope).plan)),
+            details: self.phase_details(phase),
+            rank,
+            stands_for: left.map(|left| (left, phase.members.len() as u32)),
+        }
+    }
+
+    fn phase_sign(&self, phase: &Phase) -> (Tone, &'static str) {
+        let busy = |&id: &StepId| match &self.run.step(id).state {
+            State::Running(running) => running.ask.is_none(),
+            State::Open { .. } | State::Backoff { .. } | State::Ready => true,
+            _ => false,
+        };
+        let asks = |&id: &StepId| self.run.step(id).state.name() == "waiting";
+        if phase.members.iter().any(busy) || phase.repeating {
+            self.spinner()
+        } else if phase.members.iter().any(asks) {
+            (Tone::Warn, "?")
+        } else {
+            (Tone::Dim, "◌")
+        }
+    }
+
+    fn phase_details(&self, phase: &Phase) -> Line {
+        let mut details = Line::default();
+        let members = phase.members.len() as u32;
+        let counted = plural(u64::from(members), "step");
+        match phase.judged {
+            Some(Judgement::Blocked) => details.fact(Tone::Dim, &format!("{counted} blocked")),
+            Some(judgement) => {
+                let kept = phase.members.iter().filter(|&&id| walk::kept(self.run, id)).count() as u32;
+                match judgement {
+                    Judgement::Reached => details.fact(Tone::Dim, &counted),
+                    _ => details.fact(Tone::Warn, &self.join_text(phase)),
+                }
+                match kept {
+                    0 => {}
+                    all if all == members => details.fact(Tone::Dim, "reused"),
+                    some => details.fact(Tone::Dim, &format!("{some} reused")),
+                }
+                details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.now_ms)));
+            }
+            None if phase.open => {
+                details.fact(Tone::Plain, &format!("{}/{members}", phase.settled));
+                details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
+            }
+            None => {
+                details.fact(Tone::Dim, &counted);
+                let plan = &self.run.scope(phase.scope).plan;
+                let before = &plan.phases[phase.plan_phase as usize].dependencies;
+                let names: Vec<&str> = before.iter().map(|&p| plan.phase(p).id.as_str()).collect();
+                if !names.is_empty() {
+                    details.fact(Tone::Dim, &format!("after {}", names.join(", ")));
+                }
+            }
+        }
+        details
+    }
+
+    fn join_text(&self, phase: &Phase) -> String {
+        let join = self.run.scope(phase.scope).plan.phase(phase.plan_phase).join;
+        let members = phase.members.len() as u32 - phase.skipped;
+        let (ok, needed) = (phase.ok - phase.skipped, join.needed(members));
+        match join {
+            _ if ok >= needed => format!("{ok} of {members} succeeded"),
+            Join::All => format!("{ok} of {members} succeeded"),
+            _ => format!("{ok} of {members} succeeded, {needed} needed"),
+        }
+    }
+
+    fn step(&mut self, id: StepId, indent: usize) {
+        let step = self.run.step(id);
+        match step.children.as_deref() {
+            Some(Children::Items { steps, .. }) => {
+                self.rows.push(self.fan_row(id, steps, indent));
+                self.fan_troubles(steps, indent + 1);
+            }
+            Some(Children::Scope(scope)) => {
+                let row = self.step_row(id, indent);
+                self.rows.push(row);
+                if matches!(step.state, State::Open { .. }) {
+                    self.scope(*scope, indent + 1);
+                } else {
+                    self.inner_failures(id, indent + 1);
+                }
+            }
+            None => self.leaf(id, self.leaf_name(id), indent),
+        }
+    }
+
+    /// Below its phase a step is called by its operation.
+    fn leaf_name(&self, id: StepId) -> String {
+        self.run.operation(id).id.clone()
+    }
+
+    fn leaf(&mut self, id: StepId, name: String, indent: usize) {
+        let mut row = self.step_row(id, indent);
+        row.name.1 = name;
+        let command = self.command(id);
+        // The command must be readable: on a line of its own if there is no room beside the message.
+        let used = indent * 2 + 2 + row.name.1.len() + 2 + row.details.width();
+        match command {
+            Some(command) if used + 5 + command.len() <= self.width => {
+                row.details.push(Tone::Dim, " → ");
+                row.details.push(Tone::Bold, &command);
+                self.rows.push(row);
+            }
+            Some(command) => {
+                let rank = row.rank;
+                self.rows.push(row);
+                let name = (Tone::Bold, command);
+                let sign = (Tone::Dim, "→");
+                self.rows.push(Row { indent: indent + 1, sign, name, details: Line::default(), rank, stands_for: None });
+            }
+            None => self.rows.push(row),
+        }
+    }
+
+    fn command(&self, id: StepId) -> Option<String> {
+        match &self.run.step(id).state {
+            State::Running(running) if running.ask.is_some() => Some(walk::approve_command(self.run, id)),
+            State::Unknown => Some(walk::approve_command(self.run, id)),
+            _ => None,
+        }
+    }
+
+    fn step_row(&self, id: StepId, indent: usize) -> Row {
+        let (rank, left) = self.weight(id);
+        let step = self.run.step(id);
+        let tone = if matches!(step.state, State::Pending | State::Skipped | State::Blocked) { Tone::Dim } else { Tone::Plain };
+        Row {
+            indent,
+            sign: self.step_sign(id),
+            name: (tone, self.leaf_name(id)),
+            details: self.step_details(id),
+            rank,
+            stands_for: Some((left, 1)),
+        }
+    }
+
+    fn weight(&self, id: StepId) -> (Rank, Left) {
+        match &self.run.step(id).state {
+            State::Running(running) if running.ask.is_some() => (Rank::Asking, Left::Asking),
+            State::Unknown => (Rank::Asking, Left::Asking),
+            State::Running(_) | State::Open { .. } => (Rank::Running, Left::Running),
+            State::Failed => (Rank::Failed, Left::Failed),
+            State::Backoff { .. } => (Rank::Retrying, Left::Retrying),
+            State::Ready if self.run.limiting_pool(id).is_some() => (Rank::Waiting, Left::ForSlot),
+            State::Ready => (Rank::Waiting, Left::Waiting),
+            State::Pending => (Rank::Pending, Left::Pending),
+            State::Succeeded | State::Skipped | State::Blocked | State::Cancelled => (Rank::Done, Left::Done),
+        }
+    }
+
+    fn step_sign(&self, id: StepId) -> (Tone, &'static str) {
+        let step = self.run.step(id);
+        match &step.state {
+            State::Running(running) if running.ask.is_some() => (Tone::Warn, "?"),
+            State::Unknown => (Tone::Warn, "?"),
+            State::Running(_) | State::Open { .. } => self.spinner(),
+            State::Backoff { .. } => (Tone::Warn, "↻"),
+            State::Ready => (Tone::Dim, "◌"),
+            State::Pending => (Tone::Dim, "○"),
+            State::Succeeded if step.degraded => (Tone::Warn, "!"),
+            State::Succeeded => (Tone::Good, "✓"),
+            State::Failed => (Tone::Bad, "✗"),
+            State::Skipped | State::Blocked | State::Cancelled => (Tone::Dim, "-"),
+        }
+    }
+
+    fn step_details(&self, id: StepId) -> Line {
+        let step = self.run.step(id);
+        let mut details = Line::default();
+        match &step.state {
+            State::Running(running) => match &running.ask {
+                Some(ask) => details.fact(Tone::Warn, &ask_text(ask)),
+                None => self.running_details(id, running.until, running.stopping, &mut details),
+            },
+            State::Unknown => details.fact(Tone::Warn, "its last attempt was lost: run it again?"),
+            State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
+            State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
+            State::Succeeded => {
+                details.fact(Tone::Dim, &time_text(self.elapsed_ms(id)));
+                self.usage(id, &mut details);
+            }
+            State::Failed => details.fact(Tone::Bad, &self.failure_text(id)),
+            State::Backoff { at } => {
+                let wait = at.saturating_sub(self.now_ms).div_ceil(1_000) * 1_000;
+                details.fact(Tone::Warn, &format!("retry in {}", clock_text(wait)));
+                details.fact(Tone::Dim, &format!("attempt {}: {}", step.attempts, self.failure_text(id)));
+            }
+            State::Ready | State::Pending => details.fact(Tone::Dim, &self.wait_details(id)),
+            State::Skipped | State::Blocked | State::Cancelled => details.fact(Tone::Dim, step.state.name()),
+        }
+        details
+    }
+
+    fn running_details(&self, id: StepId, until: Option<u64>, stopping: bool, details: &mut Line) {
+        let step = self.run.step(id);
+        details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id)));
+        if let Some(until) = until {
+            let left = until.saturating_sub(self.now_ms).div_ceil(1_000) * 1_000;
+            details.fact(Tone::Dim, &format!("{} left", clock_text(left)));
+        }
+        if stopping {
+            details.fact(Tone::Warn, "stopping");
+        }
+        if step.attempts > 1 {
+            details.fact(Tone::Dim, &format!("attempt {}", step.attempts));
+        }
+        self.usage(id, details);
+    }
+
+    fn usage(&self, id: StepId, details: &mut Line) {
+        let Some(usage) = &self.run.step(id).usage else { return };
+        if usage.total() > 0 {
+            details.fact(Tone::Dim, &format!("{} tokens", count_text(usage.total())));
+        }
+        if let Some(cost) = usage.cost_usd {
+            details.fact(Tone::Dim, &cost_text(cost));
+        }
+    }
+
+    fn wait_details(&self, id: StepId) -> String {
+        match self.run.wait_reason(id) {
+            None => "starting".into(),
+            Some(Wait::Dependency) => self.needs_text(id),
+            Some(wait) => wait_text(&wait),
+        }
+    }
+
+    /// What a pending step of an open phase waits for: the steps it names that are not done.
+    fn needs_text(&self, id: StepId) -> String {
+        let step = self.run.step(id);
+        let scope = self.run.scope(step.scope);
+        let needs = scope.plan.steps[step.plan_step as usize].needs.iter();
+        let open = needs.filter(|&&n| !self.run.step(scope.steps[n as usize]).state.settled());
+        let names: Vec<&str> = open.map(|&n| scope.plan.operation(n).id.as_str()).collect();
+        if names.is_empty() { "dependency".into() } else { format!("after {}", names.join(", ")) }
+    }
+
+    fn elapsed_ms(&self, id: StepId) -> u64 {
+        walk::elapsed_ms(self.run, id, self.now_ms)
+    }
+
+    fn failure_text(&self, id: StepId) -> String {
+        match &self.run.step(id).failure {
+            Some(failure) => failure_text(failure.class.name(), first_line(&failure.message)),
+            None => "failed".into(),
+        }
+    }
+
+    fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
+        let mut row = self.step_row(id, indent);
+        let count = |wanted: &dyn Fn(&State) -> bool| items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count();
+        let settled = count(&State::settled);
+        let running = count(&|state| matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. }));
+        let failed = count(&|state| matches!(state, State::Failed));
+        let mut details = Line::default();
+        if matches!(self.run.step(id).state, State::Open { .. }) {
+            let columns = if self.width >= 100 { 20 } else { 10 };
+            details.append(bar(settled, items.len(), columns));
+            details.push(Tone::Plain, " ");
+        }
+        details.push(Tone::Plain, &format!("{settled}/{}", items.len()));
+        if running > 0 {
+            details.fact(Tone::Plain, &format!("{running} running"));
+        }
+        if failed > 0 {
+            details.fact(Tone::Bad, &format!("{failed} failed"));
+        }
+        details.fact(Tone::Dim, &clock_text(self.elapsed_ms(id)));
+        row.details = details;
+        row.stands_for = Some((self.weight(id).1, items.len() as u32));
+        row
+    }
+
+    /// Below a fan-out only what needs somebody's eye is listed.
+    fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
+        let leaves: Vec<StepId> = items.iter().flat_map(|&item| walk::leaves(self.run, item)).collect();
+        let mut failures = 0;
+        for id in leaves {
+            match self.weight(id).0 {
+                Rank::Asking => {}
+                Rank::Failed if failures < FAN_FAILURES => failures += 1,
+                _ => continue,
+            }
+            self.leaf(id, self.inner_name(id), indent);
+        }
+    }
+
+    fn failures(&mut self, member: StepId, indent: usize) {
+        if self.run.step(member).children.is_some() {
+            let items = self.run.item_steps(member);
+            if !items.is_empty() && !matches!(self.run.step(member).state, State::Succeeded) {
+                self.rows.push(self.fan_row(member, items, indent));
+            }
+            self.inner_failures(member, indent + 1);
+        } else if matches!(self.run.step(member).state, State::Failed) {
+            self.leaf(member, self.leaf_name(member), indent);
+        }
+    }
+
+    fn inner_failures(&mut self, id: StepId, indent: usize) {
+        let failed = |&leaf: &StepId| matches!(self.run.step(leaf).state, State::Failed);
+        let failures: Vec<StepId> = walk::leaves(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
+        for leaf in failures {
+            self.leaf(leaf, self.inner_name(leaf), indent);
+        }
+    }
+
+    /// A step deep inside is told by its path, without the phase above which it is listed.
+    fn inner_name(&self, id: StepId) -> String {
+        let path = &self.run.step(id).path;
+        path.split_once('/').map_or(path.to_string(), |(_, rest)| rest.to_string())
+    }
+}
+
+pub(crate) fn ask_text(ask: &Ask) -> String {
+    let mut text = match first_line(&ask.message) {
+        "" => "approval".to_string(),
+        message => format!("approval: {message}"),
+    };
+    if ask.choices != ["approve", "reject"] {
+        text.push_str(&format!(" [{}]", ask.choices.join("|")));
+    }
+    text
+}
+
+pub(crate) fn bar(done: usize, all: usize, columns: usize) -> Line {
+    let full = (done * columns).checked_div(all).unwrap_or(columns);
+    Line::of(Tone::Good, &"█".repeat(full)).with(Tone::Dim, &"░".repeat(columns - full))
+}

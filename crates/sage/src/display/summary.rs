@@ -1,0 +1,236 @@
+//! The last lines of a run: how it ended, what it took, what went wrong, what to type next (DESIGN §8).
+
+use sage_core::event::PauseReason;
+use sage_core::run::{Run, State, Status, StepId};
+use sage_core::verdict::Verdict;
+use sage_core::wire::{WorkflowMetrics, rfc3339};
+
+use super::rows::ask_text;
+use super::text::{Line, Style, Tone, argument, cost_text, count_text, lines, plural, time_text};
+use super::walk;
+
+/// Failing steps and questions that are listed; the rest is counted.
+const LISTED: usize = 5;
+/// Lines of a failure's message.
+const MESSAGE_LINES: usize = 3;
+
+/// What a run came to, as text that ends with a line break.
+pub fn summary(run: &Run, style: Style) -> String {
+    let mut page = vec![verdict_line(run), steps_line(run)];
+    page.extend(tokens_line(run));
+    page.extend(failure_lines(run));
+    page.extend(question_lines(run));
+    page.extend(next_lines(run));
+    page.iter().map(|line| line.render(style) + "\n").collect()
+}
+
+fn verdict_line(run: &Run) -> Line {
+    let metrics = WorkflowMetrics::of(run);
+    let time = time_text(metrics.total_time);
+    let mut line = match run.status {
+        Status::Finished(Verdict::Succeeded) => Line::of(Tone::Good, &format!("✓ succeeded in {time}")),
+        Status::Finished(Verdict::Degraded) => Line::of(Tone::Warn, &format!("! degraded, after {time}")),
+        Status::Finished(Verdict::Failed) => Line::of(Tone::Bad, &format!("✗ failed after {time}")),
+        Status::Finished(Verdict::Cancelled) | Status::Cancelled { .. } => {
+            Line::of(Tone::Warn, &format!("- cancelled after {time}"))
+        }
+        Status::Paused { reason, until } => {
+            Line::of(Tone::Warn, &format!("◌ paused after {time}: {}", pause_text(reason, until)))
+        }
+        Status::Running => Line::of(Tone::Busy, &format!("running for {time}")),
+    };
+    // One step after the other takes as long as it takes; below a tenth it is noise.
+    if ran(run) > 1 && metrics.speedup >= 1.1 {
+        let sequential = time_text(metrics.sequential_time);
+        line.fact(Tone::Dim, &format!("{sequential} if sequential"));
+        line.fact(Tone::Plain, &format!("{:.1}x faster", metrics.speedup));
+    }
+    line
+}
+
+/// Steps that did something in this run, in whichever turn.
+fn ran(run: &Run) -> usize {
+    run.steps.iter().filter(|step| step.children.is_none() && step.attempts > 0).count()
+}
+
+fn steps_line(run: &Run) -> Line {
+    let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
+    let count = |wanted: &dyn Fn(&State) -> bool| leaves.iter().filter(|&&id| wanted(&run.step(id).state)).count() as u64;
+    let kept = leaves.iter().filter(|&&id| walk::kept(run, id)).count() as u64;
+    let total = u64::from(run.tally.total);
+    let mut line = Line::of(Tone::Plain, "  ");
+    let done = count(&|state| matches!(state, State::Succeeded));
+    let mut parts: Vec<(Tone, String)> = Vec::new();
+    if kept > 0 {
+        let now = leaves.iter().filter(|&&id| !walk::kept(run, id) && run.step(id).attempts > 0).count();
+        parts.push((Tone::Plain, format!("{kept} of {} reused, {now} run", plural(total, "step"))));
+    } else if done == total {
+        parts.push((Tone::Plain, format!("{} done", plural(total, "step"))));
+    } else {
+        parts.push((Tone::Plain, format!("{done} of {} done", plural(total, "step"))));
+    }
+    let rest: [(Tone, u64, &str); 6] = [
+        (Tone::Bad, count(&|state| matches!(state, State::Failed)), "failed"),
+        (Tone::Dim, count(&|state| matches!(state, State::Skipped)), "skipped"),
+        (Tone::Warn, count(&|state| matches!(state, State::Blocked)), "blocked"),
+        (Tone::Dim, count(&|state| matches!(state, State::Cancelled)), "cancelled"),
+        (Tone::Warn, count(&asks), "waiting for a person"),
+        (Tone::Dim, count(&open), "not finished"),
+    ];
+    let told = rest.iter().filter(|(_, count, _)| *count > 0);
+    parts.extend(told.map(|(tone, count, what)| (*tone, format!("{count} {what}"))));
+    for (at, (tone, text)) in parts.into_iter().enumerate() {
+        line.push(Tone::Dim, if at == 0 { "" } else { " · " });
+        line.push(tone, &text);
+    }
+    line
+}
+
+fn asks(state: &State) -> bool {
+    matches!(state, State::Unknown) || matches!(state, State::Running(running) if running.ask.is_some())
+}
+
+fn open(state: &State) -> bool {
+    !state.settled() && !asks(state)
+}
+
+/// Only where there was an agent or a model.
+fn tokens_line(run: &Run) -> Option<Line> {
+    let metrics = WorkflowMetrics::of(run);
+    let tokens = &metrics.tokens_by_class;
+    if metrics.total_tokens == 0 && tokens.unattributed == 0 && metrics.cost_usd.is_none() {
+        return None;
+    }
+    let mut facts = Line::default();
+    if metrics.total_tokens > 0 {
+        facts.fact(Tone::Plain, &format!("{} tokens", count_text(metrics.total_tokens)));
+        let classes = [
+            (tokens.input, "input"),
+            (tokens.cache_read, "cache read"),
+            (tokens.cache_write, "cache write"),
+            (tokens.output, "output"),
+            (tokens.reasoning, "reasoning"),
+        ];
+        let known: Vec<String> =
+            classes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{} {name}", count_text(*count))).collect();
+        facts.push(Tone::Dim, &format!(": {}", known.join(", ")));
+    }
+    if tokens.unattributed > 0 {
+        let attempts = plural(u64::from(tokens.unattributed), "attempt");
+        facts.fact(Tone::Warn, &format!("unattributed: {attempts} told no usage"));
+    }
+    if metrics.tokens_saved > 0 {
+        facts.fact(Tone::Good, &format!("{} saved", count_text(metrics.tokens_saved)));
+    }
+    if let Some(rate) = metrics.cache_hit_rate {
+        facts.fact(Tone::Plain, &format!("cache {:.0}%", rate * 100.0));
+    }
+    if let Some(cost) = metrics.cost_usd {
+        facts.fact(Tone::Plain, &cost_text(cost));
+    }
+    facts.fact(Tone::Dim, &plural(u64::from(metrics.context_reloads), "context reload"));
+    let mut line = Line::of(Tone::Plain, "  ");
+    line.append(facts);
+    Some(line)
+}
+
+/// Innermost failures: what is around them failed because of them.
+fn failed_steps(run: &Run) -> Vec<StepId> {
+    let failed = |&id: &StepId| run.step(id).children.is_none() && matches!(run.step(id).state, State::Failed);
+    run.step_ids().filter(failed).collect()
+}
+
+fn failure_lines(run: &Run) -> Vec<Line> {
+    let failed = failed_steps(run);
+    let mut page = Vec::new();
+    for &id in failed.iter().take(LISTED) {
+        let step = run.step(id);
+        let Some(failure) = &step.failure else { continue };
+        let mut texts = lines(&failure.message).take(MESSAGE_LINES);
+        let first = failure_text(failure.class.name(), texts.next().unwrap_or_default());
+        let mut line = Line::of(Tone::Bad, "  ✗ ").with(Tone::Bold, &step.path).with(Tone::Plain, "  ");
+        line.push(Tone::Bad, &first);
+        page.push(line);
+        page.extend(texts.map(|text| Line::of(Tone::Dim, "    ").with(Tone::Dim, text)));
+    }
+    if failed.len() > LISTED {
+        page.push(Line::of(Tone::Dim, &format!("  … {} more failed", failed.len() - LISTED)));
+    }
+    page
+}
+
+/// `timeout: no answer within 10m`; the plainest class says nothing that the message does not.
+pub(crate) fn failure_text(class: &str, message: &str) -> String {
+    match (class, message) {
+        (class, "") => class.to_string(),
+        ("failed", message) => message.to_string(),
+        (class, message) => format!("{class}: {message}"),
+    }
+}
+
+fn asking_steps(run: &Run) -> Vec<StepId> {
+    run.step_ids().filter(|&id| asks(&run.step(id).state)).collect()
+}
+
+fn question_lines(run: &Run) -> Vec<Line> {
+    let asking = asking_steps(run);
+    let question = |&id: &StepId| {
+        let text = match &run.step(id).state {
+            State::Running(running) => running.ask.as_deref().map(ask_text).unwrap_or_default(),
+            _ => "its last attempt was lost: run it again?".into(),
+        };
+        Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path).with(Tone::Plain, &format!("  {text}"))
+    };
+    let mut page: Vec<Line> = asking.iter().take(LISTED).map(question).collect();
+    if asking.len() > LISTED {
+        page.push(Line::of(Tone::Dim, &format!("  … {} more wait for a person", asking.len() - LISTED)));
+    }
+    page
+}
+
+/// Commands to type, the most useful first.
+fn next_lines(run: &Run) -> Vec<Line> {
+    let feature = argument(&run.feature);
+    let mut commands: Vec<(String, &str)> = Vec::new();
+    if let (Some(&id), true) = (asking_steps(run).first(), run.status.open()) {
+        commands.push((walk::approve_command(run, id), "or sage reject"));
+    }
+    let resume = |why| (format!("sage resume {feature}"), why);
+    match run.status {
+        Status::Finished(Verdict::Succeeded) | Status::Running => {}
+        Status::Finished(Verdict::Degraded) => {}
+        Status::Finished(_) => commands.push(resume("tries what failed again; finished steps are kept")),
+        Status::Cancelled { resumable: false } => commands.push((format!("sage run {feature}"), "starts anew")),
+        Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
+        Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
+            commands.push(resume("goes on once it is answered"));
+        }
+        Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
+    }
+    if let Some(&id) = failed_steps(run).first() {
+        commands.push((format!("sage logs {feature} {}", argument(&run.step(id).path)), "shows what it said"));
+    }
+    let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    let line = |(at, (command, why)): (usize, &(String, &str))| {
+        let mut line = Line::of(Tone::Dim, if at == 0 { "  next: " } else { "        " });
+        line.push(Tone::Bold, command);
+        line.pad_to(8 + width);
+        line.with(Tone::Dim, &format!("  {why}"))
+    };
+    commands.iter().enumerate().map(line).collect()
+}
+
+/// Why a run stands still.
+pub(crate) fn pause_text(reason: PauseReason, until: Option<u64>) -> String {
+    let text = match reason {
+        PauseReason::User => "it was asked to pause",
+        PauseReason::Interrupted => "it was interrupted",
+        PauseReason::Approval => "it waits for an answer",
+        PauseReason::Unknown => "a person must say what became of a lost attempt",
+        PauseReason::Join => "not enough steps of a phase succeeded",
+        PauseReason::Timeout => "its time limit is reached",
+        PauseReason::Storage => "its state could not be saved",
+        PauseReason::Sleep => "it only waits for a time",
+    };
+    until.map_or(text.to_string(), |until| format!("{text}, until {}", rfc3339(until)))
+}

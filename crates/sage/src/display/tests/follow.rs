@@ -1,0 +1,307 @@
+//! The display on a real journal: written by the engine's own writer, followed while it grows.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sage_core::event::{Event, RunEdited};
+use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
+use sage_core::verdict::Verdict;
+use sage_engine::journal::{Journal, JournalFile};
+use sage_engine::vfs::{DiskFs, Vfs};
+use serde_json::Value;
+
+use super::Canned;
+use crate::display::{Display, Mode, Options};
+
+const WORK: &str = "
+name: work
+phases:
+  - id: research
+    join: { atLeast: 1 }
+    operations:
+      - { id: market, type: agent, prompt: look, agent: fake }
+      - { id: rivals, type: shell, params: { run: 'true' } }
+  - id: gate
+    dependencies: [research]
+    operations: { id: ok, type: approval, params: { message: Ship it? } }
+";
+
+/// Where stdout would be.
+#[derive(Clone, Default)]
+struct Out(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Out {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// Waits for the display's thread; it looks ten times a second.
+    fn wait_for(&self, part: &str) {
+        let start = Instant::now();
+        while !self.text().contains(part) {
+            assert!(start.elapsed() < Duration::from_secs(20), "no {part:?} in {:?}", self.text());
+            std::thread::yield_now();
+        }
+    }
+}
+
+struct Written {
+    dir: tempfile::TempDir,
+    vfs: Arc<dyn Vfs>,
+    journal: Journal,
+    file: JournalFile,
+}
+
+impl Written {
+    fn new() -> Written {
+        let dir = tempfile::tempdir().unwrap();
+        let vfs: Arc<dyn Vfs> = Arc::new(DiskFs::default());
+        let file = JournalFile::create(&vfs, &dir.path().join("run")).unwrap();
+        Written { dir, vfs, journal: Journal::new(), file }
+    }
+
+    fn write(&mut self, events: &[(Event, u64)]) {
+        for (event, ts) in events {
+            self.journal.append(event.kind(), *ts, event).unwrap();
+        }
+        if let Some(batch) = self.journal.take_batch() {
+            self.file.commit(&batch).unwrap();
+        }
+    }
+
+    fn show(&self, mode: Mode, options: Options) -> (Display, Out) {
+        let out = Out::default();
+        let dir = self.dir.path().join("run");
+        (Display::start_with(self.vfs.clone(), &dir, mode, options, Box::new(out.clone())), out)
+    }
+}
+
+fn shown(canned: &Canned, mode: Mode, from_seq: u64) -> String {
+    let mut written = Written::new();
+    written.write(&canned.events);
+    let (display, out) = written.show(mode, Options { from_seq, ..Options::default() });
+    display.finish();
+    out.text()
+}
+
+fn story() -> Canned {
+    let usage = Usage { input: Some(1_500), cost_usd: Some(0.02), ..Usage::default() };
+    Canned::new(WORK)
+        .start("research/market")
+        .start("research/rivals")
+        .at(1_000)
+        .retry("research/rivals", 1_000, 1_500, "connection reset\nby peer")
+        .at(1_200)
+        .done_with("research/market", 1_200, usage)
+        .at(2_500)
+        .start("research/rivals")
+        .at(2_600)
+        .fail("research/rivals", 100, FailureClass::Failed, "exit code 1: \x1b[31mboom\nmore")
+        .ask("gate/ok", "Ship it?")
+        .at(4_000)
+}
+
+// covers: R8
+#[test]
+fn piped_output_is_a_plain_line_per_event() {
+    let canned = story();
+    insta::assert_snapshot!(shown(&canned, Mode::Lines, 0), @"
+    run started: Payment processing · work · run_01JCANNED0000000000000TEST · 3 steps
+    research/market started
+    research/rivals started
+    research/rivals retry in 2s (attempt 1 failed: transient: connection reset)
+    research/market finished (1.2s, 1.5k tokens, $0.02)
+    research/rivals started (attempt 2)
+    research/rivals failed: exit code 1: boom
+    phase research completed with failures (2.6s, 1 of 2 succeeded)
+    gate/ok waiting for approval: Ship it? (sage approve payment-processing gate/ok)
+    ");
+}
+
+// covers: R3, R8
+#[test]
+fn a_resumed_run_tells_only_what_is_new() {
+    let canned = story().pause(sage_core::event::PauseReason::Approval);
+    let old = canned.events.len() as u64;
+    let canned = canned.at(9_000).resume().finish(Verdict::Degraded);
+    insta::assert_snapshot!(shown(&canned, Mode::Lines, old), @"
+    run resumed: 2 of 3 steps done
+    run degraded (4.0s)
+    ");
+}
+
+// covers: R8, P11
+#[test]
+fn json_has_every_event_and_the_groups() {
+    let text = shown(&story().finish(Verdict::Degraded), Mode::Json, 0);
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let expected = "run.started run.opened step.started step.started step.retried step.finished step.started \
+                    step.finished group.completed step.started run.finished workflow.performance";
+    assert_eq!(kinds.join(" "), expected);
+    assert_eq!(lines[2]["step"], "research/market");
+    assert_eq!(lines[2]["seq"], 3);
+    assert_eq!(lines[2]["ts"], "2027-01-15T08:00:00.000Z");
+    let group = &lines[8];
+    assert_eq!((&group["group"], &group["duration"]), (&"research".into(), &2_600.into()));
+    assert_eq!((&group["stagesCompleted"], &group["status"]), (&1.into(), &"completed".into()));
+    assert_eq!(lines[11]["metrics"]["totalTime"], 4_000);
+}
+
+// covers: R8
+#[test]
+fn a_large_fan_out_is_told_in_tenths() {
+    let yaml = "
+name: fan
+phases:
+  - id: p
+    operations: { id: each, type: shell, foreach: '.inputs.x', params: { run: 'true' } }
+";
+    let mut canned = Canned::new(yaml).fan("p/each", 30);
+    for n in 0..30 {
+        let step = format!("p/each[{n}]");
+        canned = canned.start(&step);
+        canned = if n == 7 { canned.fail(&step, 5, FailureClass::Failed, "exit code 1") } else { canned.done(&step, 5) };
+    }
+    insta::assert_snapshot!(shown(&canned, Mode::Lines, 2), @"
+    p/each has 30 items
+    p/each 3/30
+    p/each 6/30
+    p/each[7] failed: exit code 1
+    p/each 9/30
+    p/each 12/30
+    p/each 15/30
+    p/each 18/30
+    p/each 21/30
+    p/each 24/30
+    p/each 27/30
+    p/each 30/30
+    phase p failed (0.0s, 0 of 1 succeeded)
+    ");
+    let mut canned = Canned::new(yaml).fan("p/each", 2).start("p/each[0]").done("p/each[0]", 5);
+    canned = canned.start("p/each[1]").done("p/each[1]", 5);
+    insta::assert_snapshot!(shown(&canned, Mode::Lines, 2), @"
+    p/each has 2 items
+    p/each[0] started
+    p/each[0] finished (0.0s)
+    p/each[1] started
+    p/each[1] finished (0.0s)
+    phase p completed (0.0s)
+    ");
+}
+
+// covers: R8
+#[test]
+fn a_growing_journal_is_followed_until_the_run_ends() {
+    let canned = story().finish(Verdict::Degraded);
+    let mut written = Written::new();
+    let (display, out) = written.show(Mode::Lines, Options { until_closed: true, ..Options::default() });
+    written.write(&canned.events[..3]);
+    out.wait_for("research/market started");
+    assert!(!display.ended());
+    written.write(&canned.events[3..6]);
+    display.nudge();
+    out.wait_for("research/market finished");
+    written.write(&canned.events[6..]);
+    display.wait();
+    assert!(out.text().ends_with("run degraded (4.0s)\n"), "{}", out.text());
+}
+
+// covers: R8
+#[test]
+fn a_tail_that_was_cut_off_and_written_again_is_no_trouble() {
+    let canned = story();
+    let mut written = Written::new();
+    written.write(&canned.events[..4]);
+    let path = written.dir.path().join("run").join("journal.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    // The beginning of a record that never became durable.
+    append(&path, b"{\"v\":1,\"seq\":5,\"epoch\":1,\"torn");
+    let (display, out) = written.show(Mode::Lines, Options::default());
+    out.wait_for("research/rivals started");
+    std::fs::write(&path, &whole).unwrap();
+    let mut other = Written::new();
+    other.write(&canned.events[..4]);
+    other.write(&canned.events[4..]);
+    let all = std::fs::read(other.dir.path().join("run").join("journal.jsonl")).unwrap();
+    append(&path, &all[whole.len()..]);
+    out.wait_for("gate/ok waiting");
+    display.finish();
+    assert_eq!(out.text().matches("research/market started").count(), 1, "nothing is told twice");
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+// covers: R8
+#[test]
+fn a_damaged_journal_ends_nothing_but_the_telling() {
+    let mut written = Written::new();
+    written.write(&story().events[..4]);
+    let path = written.dir.path().join("run").join("journal.jsonl");
+    append(&path, b"not a record\n");
+    let (display, out) = written.show(Mode::Lines, Options::default());
+    out.wait_for("research/rivals started");
+    display.finish();
+    assert_eq!(out.text().lines().count(), 3);
+}
+
+// covers: R8
+#[test]
+fn an_edited_run_judges_its_phases_anew() {
+    let yaml = "{name: one, phases: [{id: p, operations: {id: a, type: shell, params: {run: 'true'}}}]}";
+    let canned = Canned::new(yaml).start("p/a").at(900).done("p/a", 900).finish(Verdict::Succeeded);
+    let old = canned.events.len() as u64;
+    let template = canned.run.template.clone();
+    let edited = RunEdited { template, templates: Vec::new(), inputs: Default::default() };
+    let canned = canned.at(2_000).event(edited).resume().start("p/a").at(2_500).done("p/a", 500);
+    insta::assert_snapshot!(shown(&canned, Mode::Lines, old), @"
+    template replaced: one
+    run resumed: 0 of 1 step done
+    p/a started
+    p/a finished (0.5s)
+    phase p completed (0.5s)
+    ");
+}
+
+#[test]
+fn a_closed_pipe_ends_the_display_and_nothing_else() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut written = Written::new();
+    written.write(&story().events);
+    let dir = written.dir.path().join("run");
+    let display =
+        Display::start_with(written.vfs.clone(), &dir, Mode::Lines, Options::default(), Box::new(Closed));
+    display.wait();
+}
+
+#[test]
+fn the_mode_follows_flags_then_the_terminal() {
+    assert_eq!(Mode::choose(true, true, true), Mode::Json);
+    assert_eq!(Mode::choose(false, true, true), Mode::Quiet);
+    assert_eq!(Mode::choose(false, false, true), Mode::Tree);
+    assert_eq!(Mode::choose(false, false, false), Mode::Lines);
+}

@@ -1,0 +1,9 @@
+//! Pictures of canned runs: built from events alone, as the real ones are.
+
+mod canned;
+mod estimate;
+mod follow;
+mod summary;
+mod tree;
+
+pub(crate) use canned::Canned;

@@ -1,0 +1,167 @@
+use sage_core::event::{PauseReason, RunCancelled};
+use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
+use sage_core::verdict::Verdict;
+use serde_json::{Value, json};
+
+use super::Canned;
+use crate::display::{Style, summary, summary_json};
+
+const WORK: &str = "
+name: work
+phases:
+  - id: research
+    join: { atLeast: 0.5 }
+    operations:
+      - { id: market, type: agent, prompt: look, agent: fake }
+      - { id: rivals, type: agent, prompt: look, agent: fake }
+      - { id: notes, type: shell, params: { run: 'true' } }
+  - id: gate
+    dependencies: [research]
+    operations: { id: ok, type: approval, params: { message: Ship it? } }
+  - id: build
+    dependencies: [gate]
+    operations: { id: code, type: shell, params: { run: 'true' } }
+";
+
+fn shown(canned: &Canned) -> String {
+    summary(&canned.run, Style { color: false, width: 100 })
+}
+
+fn usage() -> Usage {
+    Usage {
+        input: Some(12_000),
+        cache_read: Some(120_000),
+        output: Some(2_150),
+        cost_usd: Some(0.42),
+        ..Usage::default()
+    }
+}
+
+fn researched() -> Canned {
+    Canned::new(WORK)
+        .start("research/market")
+        .start("research/rivals")
+        .start("research/notes")
+        .at(45_000)
+        .done_with("research/market", 45_000, usage())
+        .done("research/rivals", 30_000)
+        .done("research/notes", 40_000)
+}
+
+// covers: R2, R8, R18
+#[test]
+fn a_good_run_is_short() {
+    let canned = researched().ask("gate/ok", "Ship it?").at(50_000);
+    let answer = sage_core::event::StepAnswered {
+        step: "gate/ok".into(),
+        choice: "approve".into(),
+        by: "eva".into(),
+        message: None,
+        result: super::canned::payload(&json!({"choice": "approve"})),
+        signal: None,
+    };
+    let canned = canned.event(answer).start("build/code").at(52_000).done("build/code", 2_000).finish(Verdict::Succeeded);
+    insta::assert_snapshot!(shown(&canned), @"
+    ✓ succeeded in 52.0s · 1m 57s if sequential · 2.2x faster
+      5 steps done
+      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output · unattributed: 1 attempt told no usag…
+    ");
+}
+
+// covers: R8
+#[test]
+fn a_failed_run_says_what_failed_and_what_to_type() {
+    let canned = Canned::new(WORK)
+        .start("research/market")
+        .start("research/rivals")
+        .start("research/notes")
+        .at(9_000)
+        .fail("research/market", 9_000, FailureClass::RateLimit, "429 from the model\n\nretry later\nthird\nfourth")
+        .fail("research/notes", 9_000, FailureClass::Failed, "exit code 1: \x1b[31mboom\x1b[0m")
+        .done("research/rivals", 9_000)
+        .finish(Verdict::Failed);
+    insta::assert_snapshot!(shown(&canned), @"
+    ✗ failed after 9.0s · 27.0s if sequential · 3.0x faster
+      1 of 5 steps done · 2 failed · 2 blocked
+      unattributed: 2 attempts told no usage · 0 context reloads
+      ✗ research/market  rate-limit: 429 from the model
+        retry later
+        third
+      ✗ research/notes  exit code 1: boom
+      next: sage resume payment-processing                tries what failed again; finished steps are k…
+            sage logs payment-processing research/market  shows what it said
+    ");
+}
+
+// covers: R8
+#[test]
+fn a_paused_run_says_why_and_what_to_type() {
+    let canned = researched().ask("gate/ok", "Ship it?\nIt costs").at(46_000).pause(PauseReason::Approval);
+    insta::assert_snapshot!(shown(&canned), @"
+    ◌ paused after 46.0s: it waits for an answer · 1m 55s if sequential · 2.5x faster
+      3 of 5 steps done · 1 waiting for a person · 1 not finished
+      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output · unattributed: 1 attempt told no usag…
+      ? gate/ok  approval: Ship it?
+      next: sage approve payment-processing gate/ok  or sage reject
+            sage resume payment-processing           goes on once it is answered
+    ");
+}
+
+// covers: R3, R8
+#[test]
+fn a_resumed_run_says_what_was_reused() {
+    let yaml = "
+name: work
+phases:
+  - id: p
+    operations:
+      - { id: a, type: shell, params: { run: 'true' } }
+      - { id: b, type: shell, params: { run: 'true' } }
+      - { id: c, type: shell, params: { run: 'true' } }
+";
+    let canned = Canned::new(yaml)
+        .start("p/a")
+        .start("p/b")
+        .start("p/c")
+        .at(3_000)
+        .done("p/a", 3_000)
+        .done("p/b", 3_000)
+        .pause(PauseReason::Interrupted)
+        .at(100_000)
+        .resume()
+        .start("p/c")
+        .at(104_000)
+        .done("p/c", 4_000)
+        .finish(Verdict::Succeeded);
+    insta::assert_snapshot!(shown(&canned), @"
+    ✓ succeeded in 7.0s · 10.0s if sequential · 1.4x faster
+      2 of 3 steps reused, 1 run
+    ");
+}
+
+// covers: R8
+#[test]
+fn one_step_has_no_speed_up_and_a_cancelled_run_says_how_to_go_on() {
+    let yaml = "{name: one, phases: [{id: p, operations: {id: a, type: shell, params: {run: 'true'}}}]}";
+    let one = Canned::new(yaml).start("p/a").at(900).done("p/a", 900).finish(Verdict::Succeeded);
+    assert_eq!(shown(&one), "✓ succeeded in 0.9s\n  1 step done\n");
+    let cancelled = Canned::new(yaml).start("p/a").at(900).event(RunCancelled { resumable: false, signal: None });
+    insta::assert_snapshot!(shown(&cancelled), @"
+    - cancelled after 0.9s
+      0 of 1 step done · 1 not finished
+      next: sage run payment-processing  starts anew
+    ");
+}
+
+// covers: R16
+#[test]
+fn the_summary_as_json_is_one_line() {
+    let line = summary_json(&researched().run, &|_| json!("value"));
+    assert!(!line.contains('\n'));
+    let value: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(value["type"], "summary");
+    assert_eq!(value["feature"], "payment-processing");
+    assert_eq!(value["results"]["phases"][0]["results"]["market"], "value");
+    assert_eq!(value["results"]["metrics"]["sequentialTime"], 115_000);
+}

@@ -1,0 +1,71 @@
+//! Ways through a run that more than one view takes.
+
+use sage_core::run::{Phase, Run, State, Status, StepId};
+
+/// The step that this one is a part of: its fan-out, or the sub-workflow's step.
+pub(crate) fn holder(run: &Run, id: StepId) -> Option<StepId> {
+    let step = run.step(id);
+    step.item.map(|(fan, _)| fan).or_else(|| run.scope(step.scope).parent)
+}
+
+/// Steps inside this one that do the work themselves; itself, if it holds no others. In plan order.
+pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
+    let mut queue = vec![id];
+    let mut leaves = Vec::new();
+    while let Some(id) = queue.pop() {
+        if run.step(id).children.is_some() {
+            queue.extend(run.children(id).into_iter().rev());
+        } else {
+            leaves.push(id);
+        }
+    }
+    leaves
+}
+
+/// Time a step has taken so far: in attempts, or from the first child's start to the last one's end.
+pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
+    let step = run.step(id);
+    match &step.state {
+        State::Running(running) => step.active_ms + now_ms.saturating_sub(running.since_ms),
+        State::Open { .. } => now_ms.saturating_sub(step.started_ms),
+        _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
+        _ => step.active_ms,
+    }
+}
+
+/// Time the run has been owned: goes on while it runs.
+pub(crate) fn run_ms(run: &Run, now_ms: u64) -> u64 {
+    match run.status {
+        Status::Running => run.tally.earlier_ms + now_ms.saturating_sub(run.tally.turn_ms),
+        _ => run.elapsed_ms(),
+    }
+}
+
+/// From a phase's opening to its judgement. A phase that was finished before the run was resumed is judged
+/// again in no time, so its members have to tell.
+pub(crate) fn phase_ms(run: &Run, phase: &Phase, now_ms: u64) -> u64 {
+    if phase.judged.is_none() {
+        return if phase.open { now_ms.saturating_sub(phase.opened_ms) } else { 0 };
+    }
+    let own_ms = phase.judged_ms.saturating_sub(phase.opened_ms);
+    if own_ms > 0 {
+        return own_ms;
+    }
+    let ran = || phase.members.iter().map(|&id| run.step(id)).filter(|step| step.started_ms > 0);
+    let first = ran().map(|step| step.started_ms).min().unwrap_or(0);
+    let last = ran().map(|step| step.ended_ms).max().unwrap_or(0);
+    last.saturating_sub(first)
+}
+
+/// Finished before the present owner's turn, or taken from the memo.
+pub(crate) fn kept(run: &Run, id: StepId) -> bool {
+    let step = run.step(id);
+    let before = run.tally.opened > 1 && step.ended_ms < run.tally.turn_ms;
+    step.state.ok() && (step.reused || before)
+}
+
+/// What to type to answer a step's question.
+pub(crate) fn approve_command(run: &Run, id: StepId) -> String {
+    let step = &run.step(id).path;
+    format!("sage approve {} {}", super::text::argument(&run.feature), super::text::argument(step))
+}

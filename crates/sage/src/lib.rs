@@ -1,0 +1,5 @@
+//! The doors of Sage. They hold no decisions: all of them call the same engine and show the same wire types.
+
+pub mod cli;
+pub mod display;
+pub mod graph;

@@ -1,0 +1,3 @@
+//! Integration tests of the binary and of the repository.
+
+mod tidy;
