@@ -42,46 +42,21 @@ impl<'a> Attempt<'a> {
         on_stdout: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Finished, Miss> {
         let mut argv = argv.into_iter();
-        let program = argv
-            .next()
-            .ok_or_else(|| Miss::invalid("there is no program to start"))?;
-        let spec = Spec {
-            program,
-            args: argv.collect(),
-            cwd: self.cwd()?,
-            env: self.env(env)?,
-            stdin,
-        };
+        let program = argv.next().ok_or_else(|| Miss::invalid("there is no program to start"))?;
+        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env: self.env(env)?, stdin };
         let limits = self.limits(keep_stdout);
-        Ok(process::run(
-            &self.config.keeper,
-            &spec,
-            &limits,
-            &self.marker(),
-            self.cx,
-            on_stdout,
-        )
-        .await)
+        Ok(process::run(&self.config.keeper, &spec, &limits, &self.marker(), self.cx, on_stdout).await)
     }
 
     /// Writes a private file of this attempt and returns its path.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Miss> {
         let path = self.cx.scratch.join(name);
         let mut options = std::fs::File::options();
-        let file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&path);
-        file.and_then(|mut file| file.write_all(content))
-            .map_err(|error| {
-                // A full disk may have room again; that the directory is there is the engine's promise.
-                Miss::failed(
-                    FailureClass::Transient,
-                    format!("cannot write `{}`: {error}", path.display()),
-                )
-            })?;
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(content)).map_err(|error| {
+            // A full disk may have room again; that the directory is there is the engine's promise.
+            Miss::failed(FailureClass::Transient, format!("cannot write `{}`: {error}", path.display()))
+        })?;
         Ok(path)
     }
 
@@ -91,10 +66,7 @@ impl<'a> Attempt<'a> {
             return Err(Miss::invalid("`run` contains a NUL character"));
         }
         if script.len() > ARGUMENT_BYTES {
-            return Ok(vec![
-                "/bin/sh".into(),
-                self.write("script.sh", script.as_bytes())?.into(),
-            ]);
+            return Ok(vec!["/bin/sh".into(), self.write("script.sh", script.as_bytes())?.into()]);
         }
         Ok(vec!["/bin/sh".into(), "-c".into(), script.into()])
     }
@@ -155,9 +127,5 @@ impl<'a> Attempt<'a> {
 
 fn real_directory(path: &Path) -> io::Result<PathBuf> {
     let path = path.canonicalize()?;
-    if path.is_dir() {
-        Ok(path)
-    } else {
-        Err(io::ErrorKind::NotADirectory.into())
-    }
+    if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }

@@ -35,10 +35,7 @@ pub async fn run(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> StepOutc
         Err(miss) => return miss.into(),
     };
     match answer(&finished, attempt.call.schema.is_some()) {
-        Ok(result) => StepOutcome::Succeeded {
-            result,
-            usage: Usage::default(),
-        },
+        Ok(result) => StepOutcome::Succeeded { result, usage: Usage::default() },
         Err(miss) => {
             let said = Some(&finished.stdout.text).filter(|text| !text.is_empty());
             miss.into_outcome(said.map(|text| Value::String(text.clone())), Usage::default())
@@ -55,17 +52,13 @@ async fn start(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> Result<Fin
     };
     let prompt = attempt.write("stdin.txt", prompt(attempt)?.as_bytes())?;
     let env = env(attempt, agent, &prompt)?;
-    attempt
-        .run(argv, env, Some(prompt), attempt.config.output_cap, &mut |_| {})
-        .await
+    attempt.run(argv, env, Some(prompt), attempt.config.output_cap, &mut |_| {}).await
 }
 
 /// A program has one ear: what the system prompt says comes first.
 fn prompt(attempt: &Attempt<'_>) -> Result<String, Miss> {
     let params = attempt.params();
-    let prompt = params
-        .text("prompt")?
-        .ok_or_else(|| Miss::invalid("an agent needs a `prompt`"))?;
+    let prompt = params.text("prompt")?.ok_or_else(|| Miss::invalid("an agent needs a `prompt`"))?;
     Ok(match params.text("system")? {
         Some(system) => format!("{system}\n\n{prompt}"),
         None => prompt.to_string(),
@@ -83,13 +76,7 @@ fn env(
     }
     env.extend(attempt.params().env("env")?);
     env.push(("SAGE_PROMPT".into(), prompt.into()));
-    env.extend(
-        attempt
-            .call
-            .model
-            .iter()
-            .map(|model| ("SAGE_MODEL".into(), model.into())),
-    );
+    env.extend(attempt.call.model.iter().map(|model| ("SAGE_MODEL".into(), model.into())));
     if let Some(schema) = &attempt.call.schema {
         let path: PathBuf = attempt.write("schema.json", schema.to_string().as_bytes())?;
         env.push(("SAGE_SCHEMA".into(), path.into()));
@@ -112,23 +99,14 @@ fn answer(finished: &Finished, wants_json: bool) -> Result<Value, Miss> {
         let bytes = finished.stdout.total_bytes;
         return Err(Miss::invalid(format!("the answer is too long: {bytes} bytes")));
     }
-    let parsed = if wants_json {
-        serde_json::from_str(unfenced(text)).ok()
-    } else {
-        None
-    };
+    let parsed = if wants_json { serde_json::from_str(unfenced(text)).ok() } else { None };
     Ok(parsed.unwrap_or_else(|| Value::String(text.to_string())))
 }
 
 /// Models like to wrap JSON in a Markdown fence.
 fn unfenced(text: &str) -> &str {
-    let inner = text
-        .trim()
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"));
-    inner
-        .and_then(|rest| rest.split_once('\n'))
-        .map_or(text, |(_language, body)| body)
+    let inner = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inner.and_then(|rest| rest.split_once('\n')).map_or(text, |(_language, body)| body)
 }
 
 #[cfg(test)]
@@ -137,38 +115,19 @@ mod tests {
     use crate::process::{Captured, End};
 
     fn finished(text: &str) -> Finished {
-        let stdout = Captured {
-            text: text.to_string(),
-            ..Captured::default()
-        };
-        Finished {
-            end: End::Exited(0),
-            stdout,
-            stderr: Captured::default(),
-        }
+        let stdout = Captured { text: text.to_string(), ..Captured::default() };
+        Finished { end: End::Exited(0), stdout, stderr: Captured::default() }
     }
 
     #[test]
     fn json_is_read_where_it_is_wanted_and_text_stays_text() {
-        assert_eq!(
-            answer(&finished("{\"a\":1}\n"), true),
-            Ok(serde_json::json!({"a": 1}))
-        );
-        assert_eq!(
-            answer(&finished("```json\n[1]\n```\n"), true),
-            Ok(serde_json::json!([1]))
-        );
+        assert_eq!(answer(&finished("{\"a\":1}\n"), true), Ok(serde_json::json!({"a": 1})));
+        assert_eq!(answer(&finished("```json\n[1]\n```\n"), true), Ok(serde_json::json!([1])));
         assert_eq!(answer(&finished("[1]\n"), false), Ok(serde_json::json!("[1]")));
-        assert_eq!(
-            answer(&finished("see above"), true),
-            Ok(serde_json::json!("see above"))
-        );
+        assert_eq!(answer(&finished("see above"), true), Ok(serde_json::json!("see above")));
         assert!(matches!(
             answer(&finished(" \n"), false),
-            Err(Miss::Failed {
-                class: FailureClass::Lost,
-                ..
-            })
+            Err(Miss::Failed { class: FailureClass::Lost, .. })
         ));
     }
 }

@@ -55,9 +55,7 @@ pub struct Executor {
 
 impl Executor {
     pub fn new(config: ExecutorConfig) -> Executor {
-        Executor {
-            config: Arc::new(config),
-        }
+        Executor { config: Arc::new(config) }
     }
 }
 
@@ -65,11 +63,7 @@ impl StepExecutor for Executor {
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let config = Arc::clone(&self.config);
         Box::pin(async move {
-            let attempt = Attempt {
-                config: &config,
-                cx: &cx,
-                call: &call,
-            };
+            let attempt = Attempt { config: &config, cx: &cx, call: &call };
             match call.kind {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,
@@ -90,11 +84,7 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
         adapter if configured.is_some() => {
             Miss::invalid(format!("agent `{name}` has the unknown adapter `{adapter}`")).into()
         }
-        _ => Miss::invalid(format!(
-            "unknown agent `{name}`; known: {}",
-            known(attempt.config)
-        ))
-        .into(),
+        _ => Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into(),
     }
 }
 
@@ -103,9 +93,5 @@ fn known(config: &ExecutorConfig) -> String {
     names.extend(config.agents.keys().map(String::as_str));
     names.sort_unstable();
     names.dedup();
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

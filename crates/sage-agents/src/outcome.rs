@@ -20,10 +20,7 @@ pub enum Miss {
 
 impl Miss {
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Miss {
-        Miss::Failed {
-            class,
-            message: message.into(),
-        }
+        Miss::Failed { class, message: message.into() }
     }
 
     pub fn invalid(message: impl Into<String>) -> Miss {
@@ -33,12 +30,7 @@ impl Miss {
     pub fn into_outcome(self, partial: Option<Value>, usage: Usage) -> StepOutcome {
         match self {
             Miss::Stopped => StepOutcome::Stopped { usage },
-            Miss::Failed { class, message } => StepOutcome::Failed {
-                class,
-                message,
-                partial,
-                usage,
-            },
+            Miss::Failed { class, message } => StepOutcome::Failed { class, message, partial, usage },
         }
     }
 }
@@ -53,16 +45,11 @@ impl From<Miss> for StepOutcome {
 pub fn exit_code(end: &End) -> Result<i32, Miss> {
     match end {
         End::Exited(code) => Ok(*code),
-        End::Signaled(signal) => Err(Miss::failed(
-            FailureClass::Lost,
-            format!("killed by {}", signal_name(*signal)),
-        )),
+        End::Signaled(signal) => {
+            Err(Miss::failed(FailureClass::Lost, format!("killed by {}", signal_name(*signal))))
+        }
         End::Refused { passing, message } => {
-            let class = if *passing {
-                FailureClass::Transient
-            } else {
-                FailureClass::Invalid
-            };
+            let class = if *passing { FailureClass::Transient } else { FailureClass::Invalid };
             Err(Miss::failed(class, message))
         }
         End::TimedOut(message) => Err(Miss::failed(FailureClass::Timeout, message)),
@@ -103,19 +90,10 @@ mod tests {
 
     #[test]
     fn messages_quote_the_end_of_stderr() {
-        let stream = |text: &str| Captured {
-            tail: text.to_string(),
-            ..Captured::default()
-        };
+        let stream = |text: &str| Captured { tail: text.to_string(), ..Captured::default() };
         let many = "1\n2\n3\n4\n5\n6\n\n7\n";
-        assert_eq!(
-            exit_message(3, &stream("out"), &stream(many)),
-            "exit code 3: 3\n4\n5\n6\n7"
-        );
-        assert_eq!(
-            exit_message(3, &stream("out\n"), &stream(" \n")),
-            "exit code 3: out"
-        );
+        assert_eq!(exit_message(3, &stream("out"), &stream(many)), "exit code 3: 3\n4\n5\n6\n7");
+        assert_eq!(exit_message(3, &stream("out\n"), &stream(" \n")), "exit code 3: out");
         assert_eq!(exit_message(3, &stream(""), &stream("")), "exit code 3");
         let long = exit_message(1, &stream(""), &stream(&"ä".repeat(5_000)));
         assert!(long.chars().count() < QUOTED_CHARS + 20);

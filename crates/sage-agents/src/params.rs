@@ -16,15 +16,11 @@ impl<'a> Params<'a> {
     }
 
     pub fn text(self, name: &str) -> Result<Option<&'a str>, Miss> {
-        self.get(name)
-            .map(|value| value.as_str().ok_or_else(|| wrong(name, "text")))
-            .transpose()
+        self.get(name).map(|value| value.as_str().ok_or_else(|| wrong(name, "text"))).transpose()
     }
 
     pub fn flag(self, name: &str) -> Result<bool, Miss> {
-        self.get(name).map_or(Ok(false), |value| {
-            value.as_bool().ok_or_else(|| wrong(name, "true or false"))
-        })
+        self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong(name, "true or false")))
     }
 
     /// A program and its arguments: a list with at least the program.
@@ -46,9 +42,7 @@ impl<'a> Params<'a> {
         let Some(value) = self.get(name) else {
             return Ok(Vec::new());
         };
-        let map = value
-            .as_object()
-            .ok_or_else(|| wrong(name, "an object of names and texts"))?;
+        let map = value.as_object().ok_or_else(|| wrong(name, "an object of names and texts"))?;
         map.iter().map(|(key, value)| variable(key, value)).collect()
     }
 }
@@ -56,9 +50,7 @@ impl<'a> Params<'a> {
 /// One environment variable; a name that no program could read back is refused.
 pub fn variable(name: &str, value: &Value) -> Result<(OsString, OsString), Miss> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Miss::invalid(format!(
-            "`{name}` is not a name of an environment variable"
-        )));
+        return Err(Miss::invalid(format!("`{name}` is not a name of an environment variable")));
     }
     let value = word(value).ok_or_else(|| wrong(&format!("env.{name}"), "text without NUL"))?;
     Ok((name.into(), value.into()))

@@ -20,14 +20,8 @@ pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
     let checked = code.clone().and_then(|code| check(code, &finished, parse));
     let result = |finished| result(finished, code.ok());
     match checked {
-        Ok(Some(parsed)) => StepOutcome::Succeeded {
-            result: parsed,
-            usage: Usage::default(),
-        },
-        Ok(None) => StepOutcome::Succeeded {
-            result: result(finished),
-            usage: Usage::default(),
-        },
+        Ok(Some(parsed)) => StepOutcome::Succeeded { result: parsed, usage: Usage::default() },
+        Ok(None) => StepOutcome::Succeeded { result: result(finished), usage: Usage::default() },
         Err(miss) => miss.into_outcome(Some(result(finished)), Usage::default()),
     }
 }
@@ -41,9 +35,7 @@ async fn start(attempt: &Attempt<'_>) -> Result<(Finished, bool), Miss> {
     };
     let parse = params.flag("json")?;
     let keep = attempt.config.output_cap;
-    let finished = attempt
-        .run(argv, params.env("env")?, None, keep, &mut |_| {})
-        .await?;
+    let finished = attempt.run(argv, params.env("env")?, None, keep, &mut |_| {}).await?;
     Ok((finished, parse))
 }
 
@@ -58,9 +50,7 @@ fn check(code: i32, finished: &Finished, parse: bool) -> Result<Option<Value>, M
     }
     if finished.stdout.truncated {
         let bytes = finished.stdout.total_bytes;
-        return Err(Miss::invalid(format!(
-            "the output is too long to be read as JSON: {bytes} bytes"
-        )));
+        return Err(Miss::invalid(format!("the output is too long to be read as JSON: {bytes} bytes")));
     }
     let text = &finished.stdout.text;
     serde_json::from_str(text)

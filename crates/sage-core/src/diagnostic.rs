@@ -55,10 +55,7 @@ impl Diagnostic {
     }
 
     pub fn warning(field: impl fmt::Display, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity: Severity::Warning,
-            ..Diagnostic::error(field, span, message)
-        }
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(field, span, message) }
     }
 
     #[must_use]
@@ -169,11 +166,7 @@ impl fmt::Display for Shown {
             writeln!(f, "{margin} | {gap}{carets}")?;
         }
         if let Some(also) = &self.also {
-            writeln!(
-                f,
-                "{margin} = {}: {}:{}:{}",
-                also.label, self.file, also.line, also.column
-            )?;
+            writeln!(f, "{margin} = {}: {}:{}:{}", also.label, self.file, also.line, also.column)?;
         }
         if let Some(hint) = &self.hint {
             writeln!(f, "{margin} = hint: {hint}")?;
@@ -184,10 +177,7 @@ impl fmt::Display for Shown {
 
 /// Text from a template, safe to print: what a terminal would obey or hide is replaced.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c == '\t' { ' ' } else { c })
-        .map(replace_invisible)
-        .collect()
+    text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(replace_invisible).collect()
 }
 
 fn replace_invisible(c: char) -> char {

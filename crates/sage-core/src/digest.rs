@@ -154,10 +154,7 @@ mod tests {
     fn hex_round_trips_and_upper_case_is_refused() {
         let digest = Digest::of(b"sage");
         assert_eq!(digest.to_string().parse(), Ok(digest));
-        assert_eq!(
-            digest.to_string().to_uppercase().parse::<Digest>(),
-            Err(NotADigest)
-        );
+        assert_eq!(digest.to_string().to_uppercase().parse::<Digest>(), Err(NotADigest));
         assert_eq!("00".parse::<Digest>(), Err(NotADigest));
     }
 
@@ -167,10 +164,7 @@ mod tests {
             canonical(&json!({"b": [1, {"d": null, "c": "x"}], "a": 1.5})),
             r#"{"a":1.5,"b":[1,{"c":"x","d":null}]}"#
         );
-        assert_eq!(
-            Digest::of_json(&json!({"a": 1, "b": 2})),
-            Digest::of_json(&json!({"b": 2, "a": 1}))
-        );
+        assert_eq!(Digest::of_json(&json!({"a": 1, "b": 2})), Digest::of_json(&json!({"b": 2, "a": 1})));
         assert_ne!(Digest::of_json(&json!([1, 2])), Digest::of_json(&json!([2, 1])));
     }
 }

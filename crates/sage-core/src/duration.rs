@@ -51,9 +51,7 @@ pub fn from_text(text: &str) -> Result<u64, DurationError> {
             within_limit(duration.as_nanos().div_ceil(1_000_000))
         }
         Err(humantime::DurationError::NumberOverflow) => Err(DurationError::TooLong),
-        _ => Err(DurationError::NotADuration {
-            text: text.escape_debug().take(80).collect(),
-        }),
+        _ => Err(DurationError::NotADuration { text: text.escape_debug().take(80).collect() }),
     }
 }
 
@@ -110,10 +108,7 @@ mod tests {
         }
         for text in ["", "10", "soon", "10 minutes!", "NaN", "inf", "1e3", "\u{1b}[31m"] {
             let error = from_text(text).unwrap_err();
-            assert!(
-                matches!(error, DurationError::NotADuration { .. }),
-                "{text:?}: {error}"
-            );
+            assert!(matches!(error, DurationError::NotADuration { .. }), "{text:?}: {error}");
             assert!(!error.to_string().contains('\u{1b}'));
         }
     }

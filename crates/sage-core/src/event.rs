@@ -87,10 +87,7 @@ pub enum EventError {
     #[error("event kind `{0}` is unknown to this version")]
     Kind(String),
     #[error("data of `{kind}` is not readable: {source}")]
-    Data {
-        kind: &'static str,
-        source: serde_json::Error,
-    },
+    Data { kind: &'static str, source: serde_json::Error },
 }
 
 /// JSON in the journal, or a pointer to the blob that holds it. `sha` is of the canonical JSON.
@@ -325,12 +322,7 @@ pub struct StepExpanded {
 #[serde(rename_all = "camelCase")]
 pub enum Expansion {
     /// A fan-out: one child per item. `ordinals[i]` counts the equal items before item i.
-    Items {
-        count: u32,
-        items: Payload,
-        digests: Vec<Digest>,
-        ordinals: Vec<u32>,
-    },
+    Items { count: u32, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
     /// A sub-workflow, laid out in place.
     Scope { template: String, inputs: Payload },
 }

@@ -21,9 +21,7 @@ pub struct Cycle(pub Vec<u32>);
 
 impl Graph {
     pub fn new(nodes: usize) -> Graph {
-        Graph {
-            edges: vec![Vec::new(); nodes],
-        }
+        Graph { edges: vec![Vec::new(); nodes] }
     }
 
     pub fn edge(&mut self, from: u32, to: u32) {
@@ -39,9 +37,8 @@ impl Graph {
         for &to in self.edges.iter().flatten() {
             incoming[to as usize] += 1;
         }
-        let mut nodes: Vec<u32> = (0..self.edges.len() as u32)
-            .filter(|&n| incoming[n as usize] == 0)
-            .collect();
+        let mut nodes: Vec<u32> =
+            (0..self.edges.len() as u32).filter(|&n| incoming[n as usize] == 0).collect();
         let mut next = 0;
         while next < nodes.len() {
             for &to in self.successors(nodes[next]) {
@@ -52,11 +49,7 @@ impl Graph {
             }
             next += 1;
         }
-        if nodes.len() == self.edges.len() {
-            Ok(Order { nodes })
-        } else {
-            Err(self.cycle(&incoming))
-        }
+        if nodes.len() == self.edges.len() { Ok(Order { nodes }) } else { Err(self.cycle(&incoming)) }
     }
 
     /// Every node that Kahn left over has a predecessor that was left over too: walking back must close a loop.
@@ -85,11 +78,7 @@ impl Graph {
             back = before[back as usize];
         }
         path.reverse();
-        let smallest = path
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, node)| **node)
-            .map_or(0, |(i, _)| i);
+        let smallest = path.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(i, _)| i);
         path.rotate_left(smallest);
         Cycle(path)
     }
@@ -110,12 +99,7 @@ impl Graph {
     pub fn height(&self, order: &Order, weight: impl Fn(u32) -> u32) -> Vec<u32> {
         let mut height = vec![0u32; self.edges.len()];
         for &node in order.nodes.iter().rev() {
-            let below = self
-                .successors(node)
-                .iter()
-                .map(|&to| height[to as usize])
-                .max()
-                .unwrap_or(0);
+            let below = self.successors(node).iter().map(|&to| height[to as usize]).max().unwrap_or(0);
             height[node as usize] = below + weight(node);
         }
         height
@@ -141,17 +125,13 @@ mod tests {
     // covers: R2
     #[test]
     fn shapes_are_ordered() {
-        let cases: [(&str, usize, &[(u32, u32)], &[u32], &[u32]); 6] = [
+        /// Name, nodes, edges, the order, the levels.
+        type Case<'a> = (&'a str, usize, &'a [(u32, u32)], &'a [u32], &'a [u32]);
+        let cases: [Case<'_>; 6] = [
             ("none", 3, &[], &[0, 1, 2], &[0, 0, 0]),
             ("single", 1, &[], &[0], &[0]),
             ("chain", 3, &[(2, 1), (1, 0)], &[2, 1, 0], &[2, 1, 0]),
-            (
-                "diamond",
-                4,
-                &[(0, 1), (0, 2), (1, 3), (2, 3)],
-                &[0, 1, 2, 3],
-                &[0, 1, 1, 2],
-            ),
+            ("diamond", 4, &[(0, 1), (0, 2), (1, 3), (2, 3)], &[0, 1, 2, 3], &[0, 1, 1, 2]),
             ("star", 4, &[(0, 1), (0, 2), (0, 3)], &[0, 1, 2, 3], &[0, 1, 1, 1]),
             ("two trees", 4, &[(0, 1), (2, 3)], &[0, 2, 1, 3], &[0, 1, 0, 1]),
         ];
@@ -167,10 +147,7 @@ mod tests {
     #[test]
     fn a_cycle_is_told_with_its_path() {
         assert_eq!(graph(1, &[(0, 0)]).order(), Err(Cycle(vec![0])));
-        assert_eq!(
-            graph(5, &[(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)]).order(),
-            Err(Cycle(vec![1, 2, 3]))
-        );
+        assert_eq!(graph(5, &[(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)]).order(), Err(Cycle(vec![1, 2, 3])));
     }
 
     // covers: R2

@@ -47,10 +47,7 @@ impl KeyParts {
 
     /// For the journal: enough of each part to see that it changed.
     pub fn shortened(&self) -> BTreeMap<String, String> {
-        self.0
-            .iter()
-            .map(|(name, digest)| (name.clone(), digest.short()))
-            .collect()
+        self.0.iter().map(|(name, digest)| (name.clone(), digest.short())).collect()
     }
 }
 

@@ -80,13 +80,7 @@ impl Plan {
         if steps.is_empty() {
             return Err(PlanError::Empty);
         }
-        let mut plan = Plan {
-            template,
-            steps,
-            phases,
-            depth: 0,
-            index,
-        };
+        let mut plan = Plan { template, steps, phases, depth: 0, index };
         plan.link_needs()?;
         plan.measure()?;
         Ok(plan)
@@ -136,9 +130,7 @@ impl Plan {
         let after = &self.steps[after as usize];
         let phase_before = self.steps[before as usize].phase;
         after.needs.contains(&before)
-            || self.phases[after.phase as usize]
-                .dependencies
-                .contains(&phase_before)
+            || self.phases[after.phase as usize].dependencies.contains(&phase_before)
     }
 
     /// Number of dependency edges as a person would count them in the template.
@@ -176,10 +168,7 @@ impl Plan {
         let mut graph = Graph::new((steps + 2 * phases) as usize);
         for (p, phase) in self.phases.iter().enumerate() {
             let p = p as u32;
-            phase
-                .dependencies
-                .iter()
-                .for_each(|&before| graph.edge(done(before), open(p)));
+            phase.dependencies.iter().for_each(|&before| graph.edge(done(before), open(p)));
             for step in phase.steps.clone() {
                 graph.edge(open(p), step);
                 graph.edge(step, done(p));
@@ -195,9 +184,7 @@ impl Plan {
         let graph = self.graph();
         let steps = self.steps.len() as u32;
         let weight = |node: u32| u32::from(node < steps);
-        let order = graph
-            .order()
-            .map_err(|cycle| PlanError::Cycle(self.cycle_text(&cycle.0)))?;
+        let order = graph.order().map_err(|cycle| PlanError::Cycle(self.cycle_text(&cycle.0)))?;
         let (depth, height) = (graph.depth(&order, weight), graph.height(&order, weight));
         for (n, step) in self.steps.iter_mut().enumerate() {
             step.level = depth[n];
@@ -241,19 +228,13 @@ impl Plan {
     fn only_phases(&self, nodes: &[u32]) -> bool {
         let steps = self.steps.len();
         let before = |i: usize| nodes[(i + nodes.len() - 1) % nodes.len()] as usize;
-        (0..nodes.len())
-            .filter(|&i| (nodes[i] as usize) < steps)
-            .all(|i| before(i) >= steps)
+        (0..nodes.len()).filter(|&i| (nodes[i] as usize) < steps).all(|i| before(i) >= steps)
     }
 }
 
 fn link_phases(template: &Template) -> Result<Vec<PlanPhase>, PlanError> {
-    let ids: HashMap<&str, u32> = template
-        .phases
-        .iter()
-        .enumerate()
-        .map(|(n, phase)| (phase.id.as_str(), n as u32))
-        .collect();
+    let ids: HashMap<&str, u32> =
+        template.phases.iter().enumerate().map(|(n, phase)| (phase.id.as_str(), n as u32)).collect();
     let mut phases: Vec<PlanPhase> = Vec::with_capacity(template.phases.len());
     let mut first = 0u32;
     for phase in &template.phases {
@@ -265,11 +246,7 @@ fn link_phases(template: &Template) -> Result<Vec<PlanPhase>, PlanError> {
         dependencies.sort_unstable();
         dependencies.dedup();
         let end = first + phase.operations.len() as u32;
-        phases.push(PlanPhase {
-            dependencies,
-            dependants: Vec::new(),
-            steps: first..end,
-        });
+        phases.push(PlanPhase { dependencies, dependants: Vec::new(), steps: first..end });
         first = end;
     }
     for n in 0..phases.len() {

@@ -160,10 +160,7 @@ impl Default for Retry {
 impl Retry {
     pub fn covers(&self, class: FailureClass) -> bool {
         if self.on.is_empty() {
-            !matches!(
-                class,
-                FailureClass::Invalid | FailureClass::Auth | FailureClass::Rejected
-            )
+            !matches!(class, FailureClass::Invalid | FailureClass::Auth | FailureClass::Rejected)
         } else {
             self.on.contains(&class)
         }
@@ -178,11 +175,7 @@ impl Retry {
             Backoff::Exponential => self.delay_ms.saturating_mul(1u64 << steps.min(32)),
         };
         let capped = base.min(self.max_delay_ms);
-        if self.jitter {
-            (capped as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64
-        } else {
-            capped
-        }
+        if self.jitter { (capped as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64 } else { capped }
     }
 }
 
@@ -204,24 +197,13 @@ mod tests {
     // covers: R7
     #[test]
     fn backoff_grows_and_is_capped() {
-        let retry = Retry {
-            attempts: 9,
-            jitter: false,
-            delay_ms: 100,
-            max_delay_ms: 1_000,
-            ..Retry::default()
-        };
+        let retry =
+            Retry { attempts: 9, jitter: false, delay_ms: 100, max_delay_ms: 1_000, ..Retry::default() };
         let delays: Vec<u64> = (2..8).map(|n| retry.delay_before_ms(n, 0.0)).collect();
         assert_eq!(delays, [100, 200, 400, 800, 1_000, 1_000]);
-        let linear = Retry {
-            backoff: Backoff::Linear,
-            ..retry.clone()
-        };
+        let linear = Retry { backoff: Backoff::Linear, ..retry.clone() };
         assert_eq!(linear.delay_before_ms(4, 0.0), 300);
-        let jittered = Retry {
-            jitter: true,
-            ..retry
-        };
+        let jittered = Retry { jitter: true, ..retry };
         assert_eq!(jittered.delay_before_ms(2, 0.0), 50);
         assert_eq!(jittered.delay_before_ms(2, 1.0), 100);
         assert_eq!(jittered.delay_before_ms(u32::MAX, 1.0), 1_000);
@@ -232,10 +214,7 @@ mod tests {
         let retry = Retry::default();
         assert!(retry.covers(FailureClass::Lost));
         assert!(!retry.covers(FailureClass::Invalid));
-        let only = Retry {
-            on: vec![FailureClass::Invalid],
-            ..retry
-        };
+        let only = Retry { on: vec![FailureClass::Invalid], ..retry };
         assert!(only.covers(FailureClass::Invalid) && !only.covers(FailureClass::Lost));
     }
 }

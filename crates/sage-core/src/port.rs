@@ -53,9 +53,7 @@ pub struct StepCx {
 
 impl std::fmt::Debug for StepCx {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StepCx")
-            .field("scratch", &self.scratch)
-            .finish_non_exhaustive()
+        f.debug_struct("StepCx").field("scratch", &self.scratch).finish_non_exhaustive()
     }
 }
 
@@ -92,14 +90,8 @@ struct StopInner {
 
 impl StopSignal {
     pub fn set(&self, stop: Stop) {
-        self.0
-            .level
-            .fetch_max(stop as u8, std::sync::atomic::Ordering::SeqCst);
-        let mut wakers = self
-            .0
-            .wakers
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.0.level.fetch_max(stop as u8, std::sync::atomic::Ordering::SeqCst);
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         wakers.drain(..).for_each(std::task::Waker::wake);
     }
 
@@ -117,21 +109,13 @@ impl StopSignal {
             if self.get() >= level {
                 return std::task::Poll::Ready(());
             }
-            let mut wakers = self
-                .0
-                .wakers
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if !wakers.iter().any(|w| w.will_wake(cx.waker())) {
                 wakers.push(cx.waker().clone());
             }
             drop(wakers);
             // Set between the check and the push: look again.
-            if self.get() >= level {
-                std::task::Poll::Ready(())
-            } else {
-                std::task::Poll::Pending
-            }
+            if self.get() >= level { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
         })
         .await;
     }
@@ -162,16 +146,10 @@ impl Usage {
 
     /// Sum of all known classes.
     pub fn total(&self) -> u64 {
-        [
-            self.input,
-            self.cache_read,
-            self.cache_write,
-            self.output,
-            self.reasoning,
-        ]
-        .into_iter()
-        .flatten()
-        .sum()
+        [self.input, self.cache_read, self.cache_write, self.output, self.reasoning]
+            .into_iter()
+            .flatten()
+            .sum()
     }
 
     pub fn add(&mut self, other: &Usage) {

@@ -45,7 +45,8 @@ mod tests {
         let classes: Vec<&str> = FailureClass::ALL.into_iter().map(FailureClass::name).collect();
         let on = schema.pointer("/$defs/retry/oneOf/2/properties/on/items/enum").unwrap();
         assert_eq!(*on, json!(classes));
-        let described = schema.pointer("/$defs/operation/properties/type/description").unwrap().as_str().unwrap();
+        let described =
+            schema.pointer("/$defs/operation/properties/type/description").unwrap().as_str().unwrap();
         assert!(Kind::ALL.into_iter().all(|kind| described.contains(kind.name())), "{described}");
     }
 
@@ -107,7 +108,10 @@ phases:
             ("name: x\nphases: [{id: A, operations: {type: sleep}}]", "/phases/0/id"),
             ("name: x\nphases: [{id: a, operations: []}]", "/phases/0/operations"),
             ("name: x\nphases: [{id: a, join: {atLeast: 0}, operations: {type: sleep}}]", "/phases/0/join"),
-            ("name: x\nphases: [{id: a, operations: [{type: shell, params: {cmd: x}}]}]", "/phases/0/operations"),
+            (
+                "name: x\nphases: [{id: a, operations: [{type: shell, params: {cmd: x}}]}]",
+                "/phases/0/operations",
+            ),
         ] {
             let found = problems(text);
             assert!(found.iter().any(|line| line.starts_with(&format!("{place}:"))), "{text}: {found:?}");

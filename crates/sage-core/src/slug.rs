@@ -57,27 +57,17 @@ impl Feature {
         if slug.is_empty() {
             return Err(NameError::NothingLeft);
         }
-        Ok(Feature {
-            title: title.to_owned(),
-            slug,
-        })
+        Ok(Feature { title: title.to_owned(), slug })
     }
 
     /// A name that is already a slug, such as one read from a file name.
     pub fn parse_slug(text: &str) -> Result<Feature, NameError> {
         let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-        let rest_is_well = text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let rest_is_well = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         if starts_well && rest_is_well && text.len() <= MAX_SLUG_BYTES {
-            Ok(Feature {
-                title: text.to_owned(),
-                slug: text.to_owned(),
-            })
+            Ok(Feature { title: text.to_owned(), slug: text.to_owned() })
         } else {
-            Err(NameError::NotASlug {
-                text: text.escape_debug().take(MAX_TITLE_BYTES).collect(),
-            })
+            Err(NameError::NotASlug { text: text.escape_debug().take(MAX_TITLE_BYTES).collect() })
         }
     }
 
@@ -179,18 +169,8 @@ mod tests {
             ("C:\\x", NameError::Path),
             ("a\nb", NameError::Invisible { character: '\n' }),
             ("a\0b", NameError::Invisible { character: '\0' }),
-            (
-                "a\u{202E}b",
-                NameError::Invisible {
-                    character: '\u{202E}',
-                },
-            ),
-            (
-                "a\u{200B}b",
-                NameError::Invisible {
-                    character: '\u{200B}',
-                },
-            ),
+            ("a\u{202E}b", NameError::Invisible { character: '\u{202E}' }),
+            ("a\u{200B}b", NameError::Invisible { character: '\u{200B}' }),
             ("a\u{1b}[31mb", NameError::Invisible { character: '\u{1b}' }),
         ];
         for (title, expected) in refused {
@@ -208,17 +188,7 @@ mod tests {
 
     #[test]
     fn only_slugs_are_parsed_as_slugs() {
-        for bad in [
-            "",
-            "-a",
-            "A",
-            "a b",
-            "a/b",
-            "..",
-            "a\n",
-            "\u{e9}",
-            &"a".repeat(101),
-        ] {
+        for bad in ["", "-a", "A", "a b", "a/b", "..", "a\n", "\u{e9}", &"a".repeat(101)] {
             assert!(Feature::parse_slug(bad).is_err(), "{bad:?}");
         }
         let error = Feature::parse_slug("a\u{1b}[2J").unwrap_err().to_string();

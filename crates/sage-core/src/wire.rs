@@ -26,7 +26,8 @@ pub struct Progress {
 impl Progress {
     pub fn of(run: &Run) -> Progress {
         let (completed, total) = (run.tally.settled, run.tally.total);
-        let percentage = if total == 0 { 100 } else { (u64::from(completed) * 100 / u64::from(total)) as u32 };
+        let percentage =
+            if total == 0 { 100 } else { (u64::from(completed) * 100 / u64::from(total)) as u32 };
         Progress { completed, total, percentage }
     }
 }
@@ -68,7 +69,11 @@ impl StepView {
             State::Open { .. } => now_ms.saturating_sub(step.started_ms),
             _ => 0,
         };
-        let held = if step.children.is_some() && running == 0 { step.ended_ms.saturating_sub(step.started_ms) } else { 0 };
+        let held = if step.children.is_some() && running == 0 {
+            step.ended_ms.saturating_sub(step.started_ms)
+        } else {
+            0
+        };
         let question = match &step.state {
             State::Running(running) => running.ask.as_deref().cloned(),
             _ => None,
@@ -81,7 +86,10 @@ impl StepView {
             attempts: step.attempts,
             elapsed_ms: step.active_ms + running + held,
             tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
-            error: step.failure.as_ref().map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
+            error: step
+                .failure
+                .as_ref()
+                .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
             question,
         }
     }
@@ -212,13 +220,15 @@ pub fn verdict_of(run: &Run) -> Option<Verdict> {
 pub fn current_phase(run: &Run) -> Option<String> {
     let phases = &run.scopes[0].phases;
     let open = phases.iter().find(|&&p| run.phase(p).open && run.phase(p).judged.is_none());
-    let shown = open.or_else(|| phases.iter().rev().find(|&&p| run.phase(p).judged.is_some())).or(phases.first())?;
+    let shown =
+        open.or_else(|| phases.iter().rev().find(|&&p| run.phase(p).judged.is_some())).or(phases.first())?;
     Some(run.phase_path(*shown))
 }
 
 /// Every failure, innermost steps only: those around them failed because of these.
 pub fn errors(run: &Run) -> Vec<String> {
-    let innermost = |id: &StepId| run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
+    let innermost =
+        |id: &StepId| run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
     let text = |id: StepId| {
         let step = run.step(id);
         step.failure.as_ref().map(|f| format!("{}: {} ({})", step.path, f.message, f.class.name()))
@@ -259,7 +269,9 @@ impl PhaseResult {
         let failures: Vec<String> = phase
             .members
             .iter()
-            .filter_map(|&m| run.step(m).failure.as_ref().map(|f| format!("{}: {}", run.step(m).path, f.message)))
+            .filter_map(|&m| {
+                run.step(m).failure.as_ref().map(|f| format!("{}: {}", run.step(m).path, f.message))
+            })
             .collect();
         let time = |ms: u64| (ms > 0).then(|| rfc3339(ms));
         PhaseResult {

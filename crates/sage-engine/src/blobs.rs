@@ -33,22 +33,14 @@ pub enum BlobError {
     #[error("a blob of {bytes} bytes is too large, at most {MAX_BLOB_BYTES} are kept")]
     TooLarge { bytes: u64 },
     #[error("cannot {op} blob `{}`: {source}", path.display())]
-    Io {
-        op: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { op: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl Blobs {
     /// Touches nothing: the directory is made by the first `put`.
     #[must_use]
     pub fn new(vfs: Arc<dyn Vfs>, dir: impl Into<PathBuf>) -> Self {
-        Self {
-            vfs,
-            dir: dir.into(),
-            durable: Arc::default(),
-        }
+        Self { vfs, dir: dir.into(), durable: Arc::default() }
     }
 
     /// Where a blob is, if it is.
@@ -60,9 +52,7 @@ impl Blobs {
     /// Keeps `bytes` durably.
     pub fn put(&self, bytes: &[u8]) -> Result<Digest, BlobError> {
         if bytes.len() as u64 > MAX_BLOB_BYTES {
-            return Err(BlobError::TooLarge {
-                bytes: bytes.len() as u64,
-            });
+            return Err(BlobError::TooLarge { bytes: bytes.len() as u64 });
         }
         let digest = Digest::of(bytes);
         if self.durable().contains(&digest) {
@@ -74,11 +64,7 @@ impl Blobs {
             Ok(_) => vfs::sync_ancestors(self.vfs.as_ref(), &self.dir),
             Err(_) => self.write(&path, bytes),
         };
-        stored.map_err(|source| BlobError::Io {
-            op: "keep",
-            path,
-            source,
-        })?;
+        stored.map_err(|source| BlobError::Io { op: "keep", path, source })?;
         self.durable().insert(digest);
         Ok(digest)
     }
@@ -92,19 +78,12 @@ impl Blobs {
                 return Err(BlobError::Missing { digest: *digest });
             }
             Err(source) => {
-                return Err(BlobError::Io {
-                    op: "read",
-                    path,
-                    source,
-                });
+                return Err(BlobError::Io { op: "read", path, source });
             }
         };
         match Digest::of(&bytes) {
             found if found == *digest => Ok(bytes),
-            found => Err(BlobError::Damaged {
-                digest: *digest,
-                found,
-            }),
+            found => Err(BlobError::Damaged { digest: *digest, found }),
         }
     }
 
@@ -150,15 +129,11 @@ mod tests {
             let sim = SimFs::new(seed);
             let first = Blobs::new(Arc::new(sim.clone()), "/run/blobs");
             let probe = SimFs::new(seed);
-            Blobs::new(Arc::new(probe.clone()), "/run/blobs")
-                .put(b"hello")
-                .unwrap();
+            Blobs::new(Arc::new(probe.clone()), "/run/blobs").put(b"hello").unwrap();
             // The last operation is the sync of the directory: the process ends before it, the machine doesn't.
             sim.fail_at(probe.ops() - 1, crate::sim::Fault::Eio);
             assert!(first.put(b"hello").is_err());
-            let digest = Blobs::new(Arc::new(sim.clone()), "/run/blobs")
-                .put(b"hello")
-                .unwrap();
+            let digest = Blobs::new(Arc::new(sim.clone()), "/run/blobs").put(b"hello").unwrap();
             sim.crash(seed);
             sim.restart();
             assert_eq!(first.get(&digest).unwrap(), b"hello");

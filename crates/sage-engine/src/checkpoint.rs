@@ -42,16 +42,9 @@ pub enum CheckpointError {
     #[error("checkpoint is larger than {MAX_CHECKPOINT_BYTES} bytes")]
     TooLarge,
     #[error("cannot {op} `{}`: {source}", path.display())]
-    Io {
-        op: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { op: &'static str, path: PathBuf, source: io::Error },
     #[error("{main}; and of its backup: {backup}")]
-    Both {
-        main: Box<CheckpointError>,
-        backup: Box<CheckpointError>,
-    },
+    Both { main: Box<CheckpointError>, backup: Box<CheckpointError> },
 }
 
 /// Which file a document came from.
@@ -105,11 +98,7 @@ pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
 
 /// Puts sealed `bytes` at `path`; what was there becomes the backup.
 pub fn save(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
-    let failed = |source| CheckpointError::Io {
-        op: "write",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| CheckpointError::Io { op: "write", path: path.to_owned(), source };
     let temp = vfs::write_temp(vfs, path, bytes).map_err(failed)?;
     keep_backup(vfs, path)
         .and_then(|()| vfs.rename(&temp, path))
@@ -122,27 +111,16 @@ pub fn save(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), CheckpointEr
 pub fn load(vfs: &dyn Vfs, path: &Path) -> Result<Loaded, CheckpointError> {
     let problem = match read(vfs, path) {
         Ok(doc) => {
-            return Ok(Loaded {
-                doc,
-                from: Source::Main,
-                problem: None,
-            });
+            return Ok(Loaded { doc, from: Source::Main, problem: None });
         }
         // The backup would be the state before the newer sage: running on from it would undo its work.
         Err(error @ CheckpointError::NewerVersion { .. }) => return Err(error),
         Err(error) => error,
     };
     match read(vfs, &backup_path(path)) {
-        Ok(doc) => Ok(Loaded {
-            doc,
-            from: Source::Backup,
-            problem: Some(problem),
-        }),
+        Ok(doc) => Ok(Loaded { doc, from: Source::Backup, problem: Some(problem) }),
         Err(CheckpointError::Missing { .. }) => Err(problem),
-        Err(backup) => Err(CheckpointError::Both {
-            main: Box::new(problem),
-            backup: Box::new(backup),
-        }),
+        Err(backup) => Err(CheckpointError::Both { main: Box::new(problem), backup: Box::new(backup) }),
     }
 }
 
@@ -153,19 +131,11 @@ pub fn backup_path(path: &Path) -> PathBuf {
 }
 
 fn read(vfs: &dyn Vfs, path: &Path) -> Result<Map<String, Value>, CheckpointError> {
-    let bytes = vfs
-        .read(path, MAX_CHECKPOINT_BYTES)
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => CheckpointError::Missing {
-                path: path.to_owned(),
-            },
-            io::ErrorKind::FileTooLarge => CheckpointError::TooLarge,
-            _ => CheckpointError::Io {
-                op: "read",
-                path: path.to_owned(),
-                source,
-            },
-        })?;
+    let bytes = vfs.read(path, MAX_CHECKPOINT_BYTES).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => CheckpointError::Missing { path: path.to_owned() },
+        io::ErrorKind::FileTooLarge => CheckpointError::TooLarge,
+        _ => CheckpointError::Io { op: "read", path: path.to_owned(), source },
+    })?;
     open(&bytes)
 }
 
@@ -188,10 +158,7 @@ fn keep_backup(vfs: &dyn Vfs, path: &Path) -> io::Result<()> {
         }
         // Not every file system has hard links.
         Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
-            ) =>
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) =>
         {
             vfs::write_atomic(vfs, &backup, &vfs.read(path, MAX_CHECKPOINT_BYTES)?)
         }
@@ -208,12 +175,10 @@ fn check_version(doc: &Map<String, Value>) -> Result<(), CheckpointError> {
     };
     match version.and_then(|version| Some((version, parse(version)?))) {
         Some((_, MAJOR)) => Ok(()),
-        Some((found, major)) if major > MAJOR => Err(CheckpointError::NewerVersion {
-            found: found.to_owned(),
-        }),
-        _ => Err(CheckpointError::Malformed {
-            what: "`version` is not known".to_owned(),
-        }),
+        Some((found, major)) if major > MAJOR => {
+            Err(CheckpointError::NewerVersion { found: found.to_owned() })
+        }
+        _ => Err(CheckpointError::Malformed { what: "`version` is not known".to_owned() }),
     }
 }
 
@@ -226,9 +191,7 @@ fn pretty(doc: &Map<String, Value>) -> Result<String, CheckpointError> {
 }
 
 fn malformed(error: impl std::fmt::Display) -> CheckpointError {
-    CheckpointError::Malformed {
-        what: error.to_string(),
-    }
+    CheckpointError::Malformed { what: error.to_string() }
 }
 
 #[cfg(test)]

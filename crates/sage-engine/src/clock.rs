@@ -7,7 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum Clock {
     System,
     /// Simulation: a fixed start plus the (paused) runtime's time.
-    Simulated { start_ms: u64, since: tokio::time::Instant },
+    Simulated {
+        start_ms: u64,
+        since: tokio::time::Instant,
+    },
 }
 
 impl Clock {
@@ -18,4 +21,3 @@ impl Clock {
         }
     }
 }
-

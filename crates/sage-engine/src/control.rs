@@ -20,9 +20,16 @@ pub const POLL: Duration = Duration::from_millis(50);
 pub enum Signal {
     Pause,
     #[serde(rename_all = "camelCase")]
-    Cancel { resumable: bool },
+    Cancel {
+        resumable: bool,
+    },
     #[serde(rename_all = "camelCase")]
-    Answer { step: String, choice: String, by: String, message: Option<String> },
+    Answer {
+        step: String,
+        choice: String,
+        by: String,
+        message: Option<String>,
+    },
 }
 
 /// A signal with its dedupe key.

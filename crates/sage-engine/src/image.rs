@@ -51,7 +51,8 @@ struct Next {
 impl Easel {
     fn save(&self, image: Map<String, Value>) {
         // The journal is the truth: an image that cannot be saved is painted again with the next change.
-        let _ = checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
+        let _ =
+            checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
     }
 
     fn work(&self) {

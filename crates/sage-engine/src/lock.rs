@@ -54,20 +54,14 @@ pub struct Acquired {
 impl FeatureLock {
     /// Takes the lock at `path` for `owner`, or says who has it.
     pub fn acquire(path: &Path, owner: Owner) -> Result<Acquired, LockError> {
-        let failed = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| LockError::Io { path: path.to_owned(), source };
         let mut file = lock_exclusive(path)?;
         let previous = read_owner(&mut file).map(|owner| {
             let stale = owner.staleness();
             (owner, stale)
         });
         write_owner(&mut file, &owner).map_err(failed)?;
-        Ok(Acquired {
-            lock: Self { file, owner },
-            previous,
-        })
+        Ok(Acquired { lock: Self { file, owner }, previous })
     }
 
     #[must_use]
@@ -105,10 +99,7 @@ fn wait_for_owner(file: &mut File) -> Option<Owner> {
 }
 
 fn lock_exclusive(path: &Path) -> Result<File, LockError> {
-    let failed = |source| LockError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| LockError::Io { path: path.to_owned(), source };
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut file = open_lock_file(path).map_err(failed)?;
@@ -142,9 +133,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
         here.ino() == there.ino() && here.dev() == there.dev()
     };
-    file.metadata()
-        .and_then(|here| Ok(same(here, path.symlink_metadata()?)))
-        .unwrap_or(false)
+    file.metadata().and_then(|here| Ok(same(here, path.symlink_metadata()?))).unwrap_or(false)
 }
 
 fn read_owner(file: &mut File) -> Option<Owner> {
@@ -201,10 +190,7 @@ pub struct StillAlive {
 impl ChildrenLock {
     /// Opens the file at `path` with a shared lock. The descriptor is not inherited unless somebody sees to it.
     pub fn open_shared(path: &Path) -> Result<Self, LockError> {
-        let failed = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| LockError::Io { path: path.to_owned(), source };
         let deadline = Instant::now() + PATIENCE;
         loop {
             let file = open_lock_file(path).map_err(failed)?;
@@ -235,11 +221,7 @@ impl AsFd for ChildrenLock {
 /// Waits until no process holds the [`ChildrenLock`] at `path`: all are dead, or there was none. Blocks.
 pub fn wait_gone(path: &Path, timeout: Duration) -> Result<(), StillAlive> {
     let started = Instant::now();
-    let still = |source| StillAlive {
-        path: path.to_owned(),
-        waited: started.elapsed(),
-        source,
-    };
+    let still = |source| StillAlive { path: path.to_owned(), waited: started.elapsed(), source };
     loop {
         let file = match open_regular(path, OFlags::RDWR) {
             Ok(file) => file,

@@ -92,12 +92,22 @@ fn owner_text(owner: &Option<Owner>) -> String {
 /// Things worth telling that are no errors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    TookOver { pid: u32, why: &'static str },
-    TornTail { bytes: u64, saved_to: PathBuf },
+    TookOver {
+        pid: u32,
+        why: &'static str,
+    },
+    TornTail {
+        bytes: u64,
+        saved_to: PathBuf,
+    },
     Killed(Vec<u32>),
     CheckpointFromBackup(String),
     /// The journal was lost; these phases came from the checkpoint and the rest runs again.
-    Imported { why: String, phases: Vec<String>, kept: PathBuf },
+    Imported {
+        why: String,
+        phases: Vec<String>,
+        kept: PathBuf,
+    },
 }
 
 /// A run that this process now owns. Dropping it gives the run back.
@@ -228,7 +238,8 @@ impl Engine {
         let dir = self.project.run_dir(&run);
         let mut fold = Fold::default();
         let checked = journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record))?;
-        let owner = lock::peek(&self.project.lock(feature)).filter(|owner| owner.run == run || owner.run.is_empty());
+        let owner =
+            lock::peek(&self.project.lock(feature)).filter(|owner| owner.run == run || owner.run.is_empty());
         Ok(Snapshot { run: fold.finish()?, dir, owner, head: checked.head })
     }
 
@@ -318,7 +329,10 @@ impl Engine {
         Ok(file)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what makes an owned run; each caller has all of it at hand")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what makes an owned run; each caller has all of it at hand"
+    )]
     fn own(
         &self,
         run: Run,
@@ -333,8 +347,12 @@ impl Engine {
         let blobs = self.blobs(&run.id);
         let path = self.project.checkpoint(&run.feature);
         let image = crate::image::image(&run, file.head(), &blobs);
-        let saved = checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &path, &bytes));
-        saved.map_err(|error| OpenError::Io { what: "save the checkpoint", source: std::io::Error::other(error) })?;
+        let saved =
+            checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &path, &bytes));
+        saved.map_err(|error| OpenError::Io {
+            what: "save the checkpoint",
+            source: std::io::Error::other(error),
+        })?;
         let around = Surroundings {
             vfs: self.vfs.clone(),
             executor: self.executor.clone(),
@@ -345,7 +363,12 @@ impl Engine {
             run_dir,
             checkpoint: path,
         };
-        let options = Options { commit: self.commit, no_wait, signals: self.commit == CommitMode::Thread, deliver_only };
+        let options = Options {
+            commit: self.commit,
+            no_wait,
+            signals: self.commit == CommitMode::Thread,
+            deliver_only,
+        };
         if self.commit == CommitMode::Thread {
             register(&self.project.state(), &run, std::process::id());
         }
@@ -359,7 +382,8 @@ impl Engine {
         if self.commit == CommitMode::Inline {
             return Ok(None);
         }
-        let lock = lock::ChildrenLock::open_shared(&run_dir.join("children.lock")).map_err(OpenError::Lock)?;
+        let lock =
+            lock::ChildrenLock::open_shared(&run_dir.join("children.lock")).map_err(OpenError::Lock)?;
         Ok(Some(Arc::new(lock.into_file())))
     }
 
@@ -385,7 +409,11 @@ impl Engine {
     }
 
     /// Owns the last run of a feature. `Ok(Err(run))`: it is complete and nothing was asked to change.
-    pub fn resume(&self, feature: &str, request: ResumeRequest) -> Result<Result<Owned, Box<Run>>, OpenError> {
+    pub fn resume(
+        &self,
+        feature: &str,
+        request: ResumeRequest,
+    ) -> Result<Result<Owned, Box<Run>>, OpenError> {
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(feature, &mut notices)?;
@@ -394,9 +422,9 @@ impl Engine {
         self.gone(&dir, &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
         match run.status {
-            Status::Finished(sage_core::verdict::Verdict::Succeeded | sage_core::verdict::Verdict::Degraded)
-                if request.edit.is_none() && request.from.is_none() =>
-            {
+            Status::Finished(
+                sage_core::verdict::Verdict::Succeeded | sage_core::verdict::Verdict::Degraded,
+            ) if request.edit.is_none() && request.from.is_none() => {
                 return Ok(Err(Box::new(run)));
             }
             Status::Cancelled { resumable: false } => return Err(OpenError::NotResumable(feature.into())),
@@ -442,14 +470,22 @@ impl Engine {
         }
     }
 
-    fn recover(&self, feature: &str, id: &str, notices: &mut Vec<Notice>) -> Result<(Run, Journal, JournalFile), OpenError> {
+    fn recover(
+        &self,
+        feature: &str,
+        id: &str,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(Run, Journal, JournalFile), OpenError> {
         let loaded = self.load_checkpoint(feature);
         if let Some(problem) = loaded.as_ref().and_then(|loaded| loaded.problem.as_ref()) {
             notices.push(Notice::CheckpointFromBackup(problem.to_string()));
         }
-        let watermark = loaded.as_ref().filter(|l| text(&l.doc, "runId").as_deref() == Some(id)).and_then(watermark);
+        let watermark =
+            loaded.as_ref().filter(|l| text(&l.doc, "runId").as_deref() == Some(id)).and_then(watermark);
         let mut fold = Fold::default();
-        match journal::recover(&self.vfs, &self.project.run_dir(id), watermark, |record| fold.take::<OpenError>(record)) {
+        match journal::recover(&self.vfs, &self.project.run_dir(id), watermark, |record| {
+            fold.take::<OpenError>(record)
+        }) {
             Ok(recovered) => {
                 if let Some(torn) = &recovered.torn {
                     notices.push(Notice::TornTail { bytes: torn.bytes, saved_to: torn.saved_to.clone() });
@@ -457,7 +493,9 @@ impl Engine {
                 Ok((fold.finish()?, recovered.journal, recovered.file))
             }
             Err(OpenError::Journal(
-                error @ (JournalError::Missing { .. } | JournalError::Corrupt { .. } | JournalError::LostAcked { .. }),
+                error @ (JournalError::Missing { .. }
+                | JournalError::Corrupt { .. }
+                | JournalError::LostAcked { .. }),
             )) => crate::import::import(self, feature, id, error, loaded, notices),
             Err(error) => Err(error),
         }
@@ -483,14 +521,22 @@ impl Engine {
         }
     }
 
-    async fn deliver_alone(&self, feature: &str, lock: FeatureLock, mut notices: Vec<Notice>) -> Result<Run, OpenError> {
+    async fn deliver_alone(
+        &self,
+        feature: &str,
+        lock: FeatureLock,
+        mut notices: Vec<Notice>,
+    ) -> Result<Run, OpenError> {
         let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
         let now = self.clock.now_ms();
         let file = self.open_event(&mut run, &mut journal, file, OpenMode::Signal, None, now)?;
         let owned = self.own(run, journal, file, lock, notices, false, true)?;
-        owned.drive().await.map_err(|error| OpenError::Io { what: "deliver", source: std::io::Error::other(error) })
+        owned
+            .drive()
+            .await
+            .map_err(|error| OpenError::Io { what: "deliver", source: std::io::Error::other(error) })
     }
 }
 
@@ -500,7 +546,9 @@ fn refuse_misfit(run: &Run, feature: &str, signal: &Signal) -> Result<(), OpenEr
         Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
         Signal::Cancel { .. } if !run.status.open() => Err(not_open("cancel")),
         Signal::Answer { step, choice, .. } => {
-            let id = run.find(step).ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: step.clone() })?;
+            let id = run
+                .find(step)
+                .ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: step.clone() })?;
             match &run.step(id).state {
                 State::Unknown => Ok(()),
                 State::Running(running) => match &running.ask {

@@ -135,8 +135,12 @@ impl Attempt {
     async fn check_expectations(&self, result: &Value) -> Option<End> {
         let expect = self.checks.expect.as_ref()?;
         let partial = pack(result, &self.blobs).ok();
-        let refuse = |message: String| Some(End::Failed { class: FailureClass::Invalid, message, partial: partial.clone() });
-        for file in expect.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        let refuse = |message: String| {
+            Some(End::Failed { class: FailureClass::Invalid, message, partial: partial.clone() })
+        };
+        for file in
+            expect.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        {
             match inside(&self.cx.project, file) {
                 Ok(path) if path.exists() => {}
                 Ok(_) => return refuse(format!("expected file `{file}` does not exist")),
@@ -147,7 +151,9 @@ impl Attempt {
         match self.shell(command).await {
             StepOutcome::Succeeded { .. } => None,
             StepOutcome::Stopped { .. } => Some(End::Stopped),
-            StepOutcome::Failed { message, .. } => refuse(format!("expected command `{command}` to pass: {message}")),
+            StepOutcome::Failed { message, .. } => {
+                refuse(format!("expected command `{command}` to pass: {message}"))
+            }
         }
     }
 
@@ -161,7 +167,9 @@ impl Attempt {
         let (facts, blobs) = (self.facts.clone(), self.blobs.clone());
         let filtered = crate::evaluate::off_loop("`filter`", move || {
             let context = facts.context(&blobs).map_err(|e| e.to_string())?;
-            let value = Jq::compile(&filter).and_then(|jq| jq.one_or_null(&result, &context)).map_err(|e| e.to_string())?;
+            let value = Jq::compile(&filter)
+                .and_then(|jq| jq.one_or_null(&result, &context))
+                .map_err(|e| e.to_string())?;
             let packed = pack(&value, &blobs).and_then(|small| Ok((small, pack(&result, &blobs)?)));
             packed.map_err(|e| e.to_string())
         });
@@ -194,7 +202,8 @@ impl Attempt {
 
 /// A project file that an operation names: relative, and never above the project.
 fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
-    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let plain =
+        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if path.is_empty() || !plain {
         return Err(format!("`{path}` is not a path inside the project"));
     }

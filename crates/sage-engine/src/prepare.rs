@@ -74,7 +74,14 @@ impl Request {
         let literal = is_literal(operation, run.is_fan(id));
         let wanted = if literal { Some(BTreeSet::new()) } else { mentioned(operation) };
         let facts = Facts::of(run, id, &wanted);
-        Request { plan_step: step.plan_step, fan: run.is_fan(id), literal, base: run.key_base(id), facts, plan }
+        Request {
+            plan_step: step.plan_step,
+            fan: run.is_fan(id),
+            literal,
+            base: run.key_base(id),
+            facts,
+            plan,
+        }
     }
 
     fn operation(&self) -> &Operation {
@@ -108,12 +115,14 @@ impl Request {
         if self.fan {
             return self.fan_out(&context, blobs);
         }
-        let params = expr::render_params(operation.kind, &operation.params, &context).map_err(|e| e.to_string())?;
+        let params =
+            expr::render_params(operation.kind, &operation.params, &context).map_err(|e| e.to_string())?;
         if operation.kind == Kind::Workflow {
             return sub_workflow(&params, blobs);
         }
         let rendered = |source: &sage_core::template::Source| expr::render(&source.text, &context);
-        let output = operation.output.as_ref().map(rendered).transpose().map_err(|e| format!("`output`: {e}"))?;
+        let output =
+            operation.output.as_ref().map(rendered).transpose().map_err(|e| format!("`output`: {e}"))?;
         self.start(params, output)
     }
 
@@ -126,7 +135,14 @@ impl Request {
         let count = u32::try_from(items.len()).map_err(|_| "`foreach` yields too many items".to_string())?;
         let digests: Vec<Digest> = items.iter().map(Digest::of_json).collect();
         let mut seen: BTreeMap<Digest, u32> = BTreeMap::new();
-        let ordinals = digests.iter().map(|d| { let n = seen.entry(*d).or_default(); *n += 1; *n - 1 }).collect();
+        let ordinals = digests
+            .iter()
+            .map(|d| {
+                let n = seen.entry(*d).or_default();
+                *n += 1;
+                *n - 1
+            })
+            .collect();
         let items = pack(&value, blobs).map_err(|e| e.to_string())?;
         Ok(Prepared::Expand(Expansion::Items { count, items, digests, ordinals }))
     }
@@ -159,7 +175,9 @@ pub fn condition(program: &str, facts: &Facts, blobs: &Blobs) -> Result<bool, St
 }
 
 fn sub_workflow(params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
-    let Some(template) = params.get("template").and_then(Value::as_str) else { return Err("no `template`".into()) };
+    let Some(template) = params.get("template").and_then(Value::as_str) else {
+        return Err("no `template`".into());
+    };
     let inputs = params.get("inputs").cloned().unwrap_or_else(|| json!({}));
     let inputs = pack(&inputs, blobs).map_err(|e| e.to_string())?;
     Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
@@ -172,12 +190,14 @@ fn sleep_ms(params: &Map<String, Value>) -> Result<u64, String> {
 
 fn approval(params: &Map<String, Value>) -> Result<Pending, String> {
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_string);
-    let listed = params.get("choices").and_then(Value::as_array).map(|list| {
-        list.iter().filter_map(Value::as_str).map(str::to_string).collect::<Vec<_>>()
-    });
+    let listed = params
+        .get("choices")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(Value::as_str).map(str::to_string).collect::<Vec<_>>());
     let choices = listed.unwrap_or_else(|| vec!["approve".into(), "reject".into()]);
     let ask = Ask { message: text("message").unwrap_or_default(), choices, default: text("default") };
-    let deadline_ms = params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;
+    let deadline_ms =
+        params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;
     Ok(Pending::Approval { ask, deadline_ms })
 }
 
@@ -204,7 +224,8 @@ fn mentioned(operation: &Operation) -> Option<BTreeSet<String>> {
     for (text, language) in texts.chain(params.iter().map(|s| (s.as_str(), Language::Jinja))) {
         let found = expr::references(text, language);
         // `steps` used in another way than `steps["a/b"]` may mean any of them.
-        if text.matches("steps").count() > text.matches("steps[\"").count() + text.matches("steps['").count() {
+        if text.matches("steps").count() > text.matches("steps[\"").count() + text.matches("steps['").count()
+        {
             return None;
         }
         paths.extend(found.into_iter().map(str::to_string));
@@ -261,7 +282,10 @@ impl Facts {
         }
         context.insert("steps".into(), Value::Object(steps));
         if let Some((items, index)) = &self.item {
-            context.insert("item".into(), unpack(items, blobs)?.get(*index as usize).cloned().unwrap_or(Value::Null));
+            context.insert(
+                "item".into(),
+                unpack(items, blobs)?.get(*index as usize).cloned().unwrap_or(Value::Null),
+            );
             context.insert("index".into(), (*index).into());
         }
         Ok(Value::Object(context))
@@ -289,7 +313,9 @@ impl Facts {
 }
 
 fn step_value(state: &str, output: Option<&Output>, blobs: &Blobs) -> Result<Value, ResultError> {
-    let Some(output) = output else { return Ok(json!({"state": state, "result": null, "full": null, "artifacts": []})) };
+    let Some(output) = output else {
+        return Ok(json!({"state": state, "result": null, "full": null, "artifacts": []}));
+    };
     let (result, full) = (value_of(output, Face::Filtered, blobs)?, value_of(output, Face::Full, blobs)?);
     Ok(json!({"state": state, "result": result, "full": full, "artifacts": artifacts_of(output)}))
 }

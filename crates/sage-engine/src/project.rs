@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::vfs::{self, Vfs};
 
-const GITIGNORE: &str = "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n";
+const GITIGNORE: &str =
+    "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n";
 
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -66,7 +67,9 @@ impl Project {
         self.ignore_state(vfs).map_err(unwritable)?;
         // A name of its own: a probe that a crash left behind must not look like an unwritable directory.
         let probe = self.state().join(format!(".probe-{}", ulid::Ulid::generate()));
-        vfs.create_new(&probe).and_then(|mut file| vfs::write_all(file.as_mut(), b"ok")).map_err(unwritable)?;
+        vfs.create_new(&probe)
+            .and_then(|mut file| vfs::write_all(file.as_mut(), b"ok"))
+            .map_err(unwritable)?;
         vfs.remove_file(&probe).map_err(unwritable)
     }
 
@@ -116,7 +119,12 @@ impl Project {
 /// A step's path as one file name: readable, and unique by a piece of its hash when it had to be changed.
 pub fn step_file(step: &str) -> String {
     const READABLE: usize = 80;
-    let name: String = step.chars().map(|c| if c.is_ascii_alphanumeric() || "-@[]".contains(c) { c } else { '.' }).collect();
+    let name: String =
+        step.chars().map(|c| if c.is_ascii_alphanumeric() || "-@[]".contains(c) { c } else { '.' }).collect();
     let short: String = name.chars().take(READABLE).collect();
-    if name.len() <= READABLE { short } else { format!("{short}-{}", sage_core::digest::Digest::of(step.as_bytes()).short()) }
+    if name.len() <= READABLE {
+        short
+    } else {
+        format!("{short}-{}", sage_core::digest::Digest::of(step.as_bytes()).short())
+    }
 }

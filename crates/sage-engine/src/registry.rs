@@ -52,11 +52,7 @@ struct Document {
 
 impl Default for Document {
     fn default() -> Self {
-        Self {
-            version: VERSION.to_owned(),
-            workflows: Vec::new(),
-            other: Map::new(),
-        }
+        Self { version: VERSION.to_owned(), workflows: Vec::new(), other: Map::new() }
     }
 }
 
@@ -82,13 +78,7 @@ pub struct RegistryError {
 pub fn read(state_dir: &Path) -> (Vec<Entry>, Option<Damage>) {
     match parse(&DiskFs::default(), &state_dir.join(FILE_NAME)) {
         Ok(document) => (document.workflows, None),
-        Err(what) => (
-            Vec::new(),
-            Some(Damage {
-                what,
-                set_aside: None,
-            }),
-        ),
+        Err(what) => (Vec::new(), Some(Damage { what, set_aside: None })),
     }
 }
 
@@ -103,8 +93,7 @@ pub fn update(
         let path = path.to_owned();
         move |source| RegistryError { op, path, source }
     };
-    vfs.create_dir_all(state_dir)
-        .map_err(failed("create", state_dir))?;
+    vfs.create_dir_all(state_dir).map_err(failed("create", state_dir))?;
     let lock_path = state_dir.join(LOCK_NAME);
     let _lock = lock_within(&lock_path, LOCK_TIMEOUT).map_err(failed("lock", &lock_path))?;
     let (mut document, damage) = match parse(&vfs, &path) {
@@ -112,13 +101,7 @@ pub fn update(
         Err(what) => {
             let aside = vfs::with_suffix(&path, ".damaged");
             vfs.rename(&path, &aside).map_err(failed("set aside", &path))?;
-            (
-                Document::default(),
-                Some(Damage {
-                    what,
-                    set_aside: Some(aside),
-                }),
-            )
+            (Document::default(), Some(Damage { what, set_aside: Some(aside) }))
         }
     };
     let before = document.workflows.clone();

@@ -38,7 +38,11 @@ pub fn pack(value: &Value, blobs: &Blobs) -> Result<Payload, ResultError> {
 /// A payload small enough for a record by construction (an answer, a null).
 pub fn pack_small(value: &Value) -> Result<Payload, ResultError> {
     let text = canonical(value);
-    Ok(Payload { sha: Digest::of(text.as_bytes()), json: Some(Arc::from(RawValue::from_string(text)?)), bytes: None })
+    Ok(Payload {
+        sha: Digest::of(text.as_bytes()),
+        json: Some(Arc::from(RawValue::from_string(text)?)),
+        bytes: None,
+    })
 }
 
 pub fn unpack(payload: &Payload, blobs: &Blobs) -> Result<Value, ResultError> {
@@ -65,7 +69,9 @@ pub fn value_of(output: &Output, face: Face, blobs: &Blobs) -> Result<Value, Res
             unpack(shown, blobs)
         }
         Output::List { items, .. } => {
-            let value = |item: &Option<Arc<Output>>| item.as_ref().map_or(Ok(Value::Null), |o| value_of(o, face, blobs));
+            let value = |item: &Option<Arc<Output>>| {
+                item.as_ref().map_or(Ok(Value::Null), |o| value_of(o, face, blobs))
+            };
             Ok(Value::Array(items.iter().map(value).collect::<Result<_, _>>()?))
         }
         Output::Phases { phases, .. } => {

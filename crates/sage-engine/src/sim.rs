@@ -72,9 +72,7 @@ impl SimFs {
             off: false,
             boot: 0,
         };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-        }
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Cuts the power now. `seed` decides what survives.
@@ -123,21 +121,13 @@ impl SimFs {
     }
 
     fn open(&self, ino: Ino, boot: u64) -> Box<dyn VfsFile> {
-        Box::new(SimFile {
-            fs: self.clone(),
-            ino,
-            boot,
-        })
+        Box::new(SimFile { fs: self.clone(), ino, boot })
     }
 }
 
 impl State {
     fn powered(&self) -> io::Result<()> {
-        if self.off {
-            Err(io::Error::other("the power is off"))
-        } else {
-            Ok(())
-        }
+        if self.off { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }
 
     /// Counts a mutating operation and lets its fault strike. What is left for the caller are odd writes.
@@ -199,10 +189,7 @@ impl State {
 
     /// The directory and the last name of `path`.
     fn place(&self, path: &Path) -> io::Result<(Ino, String)> {
-        let name = names(path)?
-            .next_back()
-            .ok_or(io::ErrorKind::InvalidInput)?
-            .to_owned();
+        let name = names(path)?.next_back().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let dir = self.find(path.parent().unwrap_or(Path::new("")))?;
         match self.nodes.get(&dir) {
             Some(Node::Dir { .. }) => Ok((dir, name)),
@@ -211,10 +198,7 @@ impl State {
     }
 
     fn make_parents(&mut self, path: &Path) -> io::Result<(Ino, String)> {
-        let name = names(path)?
-            .next_back()
-            .ok_or(io::ErrorKind::InvalidInput)?
-            .to_owned();
+        let name = names(path)?.next_back().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let mut dir = ROOT;
         for parent in names(path.parent().unwrap_or(Path::new("")))? {
             dir = match self.child(dir, parent) {
@@ -227,11 +211,7 @@ impl State {
 
     fn make_dir(&mut self, dir: Ino, name: &str) -> Ino {
         let ino = self.add_node(Node::new_dir());
-        self.record(DirOp::Link {
-            dir,
-            name: name.to_owned(),
-            ino,
-        });
+        self.record(DirOp::Link { dir, name: name.to_owned(), ino });
         ino
     }
 
@@ -266,10 +246,7 @@ impl State {
 }
 
 fn not_found(path: &Path) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::NotFound,
-        format!("no `{}` on the simulated disk", path.display()),
-    )
+    io::Error::new(io::ErrorKind::NotFound, format!("no `{}` on the simulated disk", path.display()))
 }
 
 /// The names that make up a path; a simulated disk has no current directory, so relative paths start at its root.
@@ -348,11 +325,7 @@ impl Vfs for SimFs {
         state.powered()?;
         let ino = state.find(path)?;
         let len = state.nodes.get(&ino).and_then(Node::len);
-        Ok(Meta {
-            len: len.unwrap_or(0),
-            is_file: len.is_some(),
-            modified: None,
-        })
+        Ok(Meta { len: len.unwrap_or(0), is_file: len.is_some(), modified: None })
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -360,11 +333,7 @@ impl Vfs for SimFs {
         state.powered()?;
         let ino = state.find(dir)?;
         let entries = state.nodes.get(&ino).and_then(Node::entries);
-        Ok(entries
-            .ok_or(io::ErrorKind::NotADirectory)?
-            .keys()
-            .cloned()
-            .collect())
+        Ok(entries.ok_or(io::ErrorKind::NotADirectory)?.keys().cloned().collect())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -427,11 +396,7 @@ impl SimFile {
     fn state(&self) -> io::Result<MutexGuard<'_, State>> {
         let state = self.fs.lock();
         state.powered()?;
-        if state.boot == self.boot {
-            Ok(state)
-        } else {
-            Err(io::Error::other("opened before a power cut"))
-        }
+        if state.boot == self.boot { Ok(state) } else { Err(io::Error::other("opened before a power cut")) }
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -41,9 +41,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         kind: if fake { Kind::Agent } else { Kind::Shell },
         attempt: 1,
         key: "00".into(),
-        params: [(if fake { "script" } else { "run" }.to_string(), script.into())]
-            .into_iter()
-            .collect(),
+        params: [(if fake { "script" } else { "run" }.to_string(), script.into())].into_iter().collect(),
         agent: fake.then(|| "fake".into()),
         model: None,
         schema: None,
@@ -58,9 +56,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         stop: StopSignal::default(),
         progress: Arc::new(|_| {}),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(Executor::new(ExecutorConfig::default()).execute(cx, call));
     let told = match &outcome {
         StepOutcome::Succeeded { result, .. } if fake => result.to_string(),
@@ -74,8 +70,5 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
 fn peak_kib() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.unwrap_or_default()
-        .trim()
-        .trim_end_matches(" kB")
-        .to_string()
+    line.unwrap_or_default().trim().trim_end_matches(" kB").to_string()
 }

@@ -48,9 +48,7 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
     match turn.fault {
         Some(fault) => misbehave(fault, turn),
         None => {
-            print_line(&Line::Result {
-                result: turn.answer().unwrap_or(Value::Null),
-            })?;
+            print_line(&Line::Result { result: turn.answer().unwrap_or(Value::Null) })?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -88,10 +86,7 @@ fn hang() -> ! {
 
 /// Dies by SIGABRT, without a core file in the user's project; a `result` is printed before.
 fn crash(turn: &Turn) -> ! {
-    let no_core = rustix::process::Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
+    let no_core = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
     if turn.result.is_some() {
         let _ = result_line(turn).and_then(|line| print(format!("{line}\n").as_bytes()));
@@ -102,27 +97,17 @@ fn crash(turn: &Turn) -> ! {
 /// Catches the polite signals and does nothing about them.
 fn ignore_term() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _guard = runtime.enter();
-    let kinds = [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-    ];
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let _caught = kinds.map(signal);
     // From here on it is deaf; whoever watches the output knows.
-    print_line(&Line::Text {
-        text: "ignoring SIGTERM".into(),
-    })?;
+    print_line(&Line::Text { text: "ignoring SIGTERM".into() })?;
     hang()
 }
 
 fn flood() -> io::Result<()> {
-    let line = to_text(&Line::Text {
-        text: "flood ".repeat(10_000),
-    })?;
+    let line = to_text(&Line::Text { text: "flood ".repeat(10_000) })?;
     for _ in 0..FLOOD_BYTES / line.len() {
         print(format!("{line}\n").as_bytes())?;
     }
@@ -141,14 +126,8 @@ fn fail(class: &str, message: &str, turn: &Turn) -> io::Result<ExitCode> {
 
 /// Only below the working directory: scripts come with bug reports of strangers.
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    if !path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-    {
-        return Err(io::Error::other(format!(
-            "`{}` leaves the working directory",
-            path.display()
-        )));
+    if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Err(io::Error::other(format!("`{}` leaves the working directory", path.display())));
     }
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -158,22 +137,12 @@ fn write_file(path: &Path, text: &str) -> io::Result<()> {
 
 /// Its output goes to stderr: stdout belongs to the protocol.
 fn run_command(command: &str) -> io::Result<()> {
-    let status = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(command)
-        .stdout(Stdio::from(io::stderr()))
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!("`{command}` failed: {status}")))
-    }
+    let status = Command::new("/bin/sh").arg("-c").arg(command).stdout(Stdio::from(io::stderr())).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("`{command}` failed: {status}"))) }
 }
 
 fn result_line(turn: &Turn) -> io::Result<String> {
-    to_text(&Line::Result {
-        result: turn.answer().unwrap_or(Value::Null),
-    })
+    to_text(&Line::Result { result: turn.answer().unwrap_or(Value::Null) })
 }
 
 fn to_text(line: &Line) -> io::Result<String> {

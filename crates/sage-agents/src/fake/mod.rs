@@ -34,10 +34,7 @@ pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
     };
     transcript.end();
     match judge(&finished, &transcript) {
-        Ok(result) => StepOutcome::Succeeded {
-            result,
-            usage: transcript.usage,
-        },
+        Ok(result) => StepOutcome::Succeeded { result, usage: transcript.usage },
         Err(miss) => {
             let partial = partial(&transcript);
             miss.into_outcome(partial, transcript.usage)
@@ -63,9 +60,7 @@ async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Fin
         }
     };
     // The transcript keeps what is needed; the raw output is in the log.
-    attempt
-        .run(argv, attempt.params().env("env")?, None, 0, &mut on_stdout)
-        .await
+    attempt.run(argv, attempt.params().env("env")?, None, 0, &mut on_stdout).await
 }
 
 /// The script as JSON text: inline as a list or as text, or from a file of the project. Checked before use.
@@ -94,10 +89,7 @@ fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
         [result] => Ok(result.clone()),
         [] if transcript.garbage_lines > 0 => Err(Miss::failed(
             FailureClass::Lost,
-            format!(
-                "ended without a result; {} lines were not understood",
-                transcript.garbage_lines
-            ),
+            format!("ended without a result; {} lines were not understood", transcript.garbage_lines),
         )),
         [] => Err(Miss::failed(FailureClass::Lost, "ended without a result")),
         // Which one is meant is not for us to guess.
@@ -116,12 +108,7 @@ fn partial(transcript: &Transcript) -> Option<Value> {
     }
     if let Some(error) = &transcript.error {
         left.extend(error.retry_after_ms.map(|ms| ("retryAfterMs".into(), ms.into())));
-        left.extend(
-            error
-                .reset_at
-                .iter()
-                .map(|time| ("resetAt".into(), time.clone().into())),
-        );
+        left.extend(error.reset_at.iter().map(|time| ("resetAt".into(), time.clone().into())));
     }
     (!left.is_empty()).then_some(Value::Object(left))
 }

@@ -85,10 +85,7 @@ impl Script {
 impl Turn {
     /// The turn's result, with its claims; `None` for a turn that says nothing at all.
     pub fn answer(&self) -> Option<Value> {
-        let result = self
-            .result
-            .clone()
-            .or_else(|| self.say.clone().map(Value::String));
+        let result = self.result.clone().or_else(|| self.say.clone().map(Value::String));
         let Some(claims) = &self.claims else { return result };
         let mut object = match result {
             Some(Value::Object(object)) => object,
@@ -114,13 +111,7 @@ mod tests {
         let script = Script::parse(r#"[{"say":"a"},{"result":null},{"say":"c","claims":[1]}]"#).unwrap();
         let answers: Vec<Option<Value>> = [0, 1, 2, 3, 99].map(|n| script.turn(n).answer()).into();
         let last = Some(json!({"text": "c", "claims": [1]}));
-        let expected = [
-            Some(json!("a")),
-            Some(json!("a")),
-            Some(Value::Null),
-            last.clone(),
-            last,
-        ];
+        let expected = [Some(json!("a")), Some(json!("a")), Some(Value::Null), last.clone(), last];
         assert_eq!(answers, expected);
         assert_eq!(Turn::default().answer(), None);
     }
@@ -142,10 +133,7 @@ mod tests {
     #[test]
     fn every_fault_has_its_name() {
         for name in FAULTS {
-            assert!(
-                Script::parse(&json!([{ "fault": name }]).to_string()).is_ok(),
-                "{name}"
-            );
+            assert!(Script::parse(&json!([{ "fault": name }]).to_string()).is_ok(), "{name}");
         }
     }
 }

@@ -112,10 +112,7 @@ mod tests {
             transcript.end();
             assert_eq!(transcript.text, "hé");
             assert_eq!(transcript.garbage_lines, 1);
-            assert_eq!(
-                (transcript.usage.input, transcript.usage.output),
-                (Some(7), Some(1))
-            );
+            assert_eq!((transcript.usage.input, transcript.usage.output), (Some(7), Some(1)));
             assert_eq!(transcript.results, [serde_json::json!({"a": 1})]);
             assert!(changes >= 1);
         }
@@ -133,13 +130,6 @@ mod tests {
             transcript.push(b"{\"type\":\"text\",\"text\":\"0123456789\"}\n");
         }
         transcript.push(b"{\"type\":\"result\",\"result\":1}\n");
-        assert_eq!(
-            (
-                transcript.garbage_lines,
-                transcript.text.len(),
-                transcript.results.len()
-            ),
-            (1, 100, 1)
-        );
+        assert_eq!((transcript.garbage_lines, transcript.text.len(), transcript.results.len()), (1, 100, 1));
     }
 }

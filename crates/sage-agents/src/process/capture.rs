@@ -45,8 +45,7 @@ impl Capture {
         self.total_bytes += chunk.len() as u64;
         let room = self.keep_bytes - self.head.len();
         self.head.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        self.tail
-            .extend_from_slice(&chunk[chunk.len().saturating_sub(TAIL_BYTES)..]);
+        self.tail.extend_from_slice(&chunk[chunk.len().saturating_sub(TAIL_BYTES)..]);
         if self.tail.len() > 2 * TAIL_BYTES {
             self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }

@@ -37,9 +37,7 @@ const WAVE_MAX: Duration = Duration::from_millis(500);
 /// Entry of the keeper process; `args` are those after `__keep`.
 pub fn keeper_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let result = Order::parse(args).and_then(|order| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(keep(&order))
     });
     match result {
@@ -65,11 +63,7 @@ impl Order {
         if args.next().is_none_or(|arg| arg != "--") {
             return Err(usage());
         }
-        Ok(Order {
-            stdin,
-            program: args.next().ok_or_else(usage)?,
-            args: args.collect(),
-        })
+        Ok(Order { stdin, program: args.next().ok_or_else(usage)?, args: args.collect() })
     }
 }
 
@@ -151,10 +145,7 @@ fn start(order: &Order) -> Result<Pid, Report> {
         _ => match File::open(&order.stdin) {
             Ok(file) => Stdio::from(file),
             Err(error) => {
-                return Err(refused(
-                    format!("cannot read `{}`", order.stdin.display()),
-                    &error,
-                ));
+                return Err(refused(format!("cannot read `{}`", order.stdin.display()), &error));
             }
         },
     };
@@ -171,10 +162,7 @@ fn start(order: &Order) -> Result<Pid, Report> {
             }
             _ => return refused(format!("program `{program}` did not start"), &error),
         };
-        Report::Refused {
-            passing: false,
-            message,
-        }
+        Report::Refused { passing: false, message }
     })?;
     tree::raw(child.id()).ok_or_else(|| refused("no pid".into(), &io::Error::other("the child has none")))
 }
@@ -191,16 +179,8 @@ fn exists(program: &OsStr) -> bool {
 /// Lack of something that others may give back.
 pub fn is_passing(error: &io::Error) -> bool {
     use rustix::io::Errno;
-    let lacking = [
-        Errno::AGAIN,
-        Errno::NOMEM,
-        Errno::MFILE,
-        Errno::NFILE,
-        Errno::TXTBSY,
-    ];
-    lacking
-        .iter()
-        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    let lacking = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
+    lacking.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// The pipes belong to the program alone: their end must come when the tree is done.
@@ -310,11 +290,7 @@ fn kill_wave() {
     let mut groups: Vec<u32> = victims.iter().map(|process| process.group).collect();
     groups.sort_unstable();
     groups.dedup();
-    for group in groups
-        .into_iter()
-        .filter(|group| *group != own_group)
-        .filter_map(tree::raw)
-    {
+    for group in groups.into_iter().filter(|group| *group != own_group).filter_map(tree::raw) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
     for process in victims.iter().filter(|process| !process.zombie) {

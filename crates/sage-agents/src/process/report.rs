@@ -34,10 +34,7 @@ impl Report {
             "signaled" => rest.parse().ok().map(Report::Signaled),
             "refused" => {
                 let (when, message) = rest.split_once(' ')?;
-                Some(Report::Refused {
-                    passing: when == "now",
-                    message: message.to_string(),
-                })
+                Some(Report::Refused { passing: when == "now", message: message.to_string() })
             }
             _ => None,
         }
@@ -61,14 +58,8 @@ mod tests {
     #[test]
     fn every_report_survives_its_line() {
         for report in [
-            Report::Refused {
-                passing: true,
-                message: "no memory".into(),
-            },
-            Report::Refused {
-                passing: false,
-                message: "program `x y` was not found".into(),
-            },
+            Report::Refused { passing: true, message: "no memory".into() },
+            Report::Refused { passing: false, message: "program `x y` was not found".into() },
             Report::Exited(255),
             Report::Signaled(9),
         ] {

@@ -84,9 +84,7 @@ pub async fn run(
             let pid = spawned.keeper.id().unwrap_or_default();
             let start_time = tree::start_time(pid).unwrap_or_default();
             (cx.progress)(Progress::Spawned { pid, start_time });
-            Supervisor::new(spawned, pid, limits, cx)
-                .supervise(marker, on_stdout)
-                .await
+            Supervisor::new(spawned, pid, limits, cx).supervise(marker, on_stdout).await
         }
         Err(error) => Finished {
             end: End::Refused {
@@ -178,18 +176,10 @@ impl<'a> Supervisor<'a> {
         // What the keeper said last may still be in the socket, where tokio has not noticed it yet.
         self.read_report(|lifeline, buffer| Ok(rustix::io::read(lifeline, buffer)?));
         let kept_its_word = status.is_ok_and(|status| status.success());
-        let swept = if kept_its_word {
-            Ok(Swept::default())
-        } else {
-            self.sweep(marker).await
-        };
+        let swept = if kept_its_word { Ok(Swept::default()) } else { self.sweep(marker).await };
         self.drain(on_stdout).await;
         let end = self.end(kept_its_word, swept);
-        Finished {
-            end,
-            stdout: self.stdout.capture.finish(),
-            stderr: self.stderr.capture.finish(),
-        }
+        Finished { end, stdout: self.stdout.capture.finish(), stderr: self.stderr.capture.finish() }
     }
 
     async fn next_input(&mut self) -> Input {
@@ -214,14 +204,8 @@ impl<'a> Supervisor<'a> {
         let far = Instant::now() + NO_DEADLINE;
         match &self.state {
             State::Running => {
-                let timeout = self
-                    .limits
-                    .timeout
-                    .and_then(|limit| self.started.checked_add(limit));
-                let idle = self
-                    .limits
-                    .idle_timeout
-                    .and_then(|limit| self.last_alive.checked_add(limit));
+                let timeout = self.limits.timeout.and_then(|limit| self.started.checked_add(limit));
+                let idle = self.limits.idle_timeout.and_then(|limit| self.last_alive.checked_add(limit));
                 far.min(timeout.unwrap_or(far)).min(idle.unwrap_or(far))
             }
             State::Stopping { cut_at, .. } => *cut_at,
@@ -300,10 +284,8 @@ impl<'a> Supervisor<'a> {
                 if let Some(limit) = self.limits.timeout.filter(|limit| now - self.started >= *limit) {
                     let limit = humantime::format_duration(limit);
                     self.terminate(End::TimedOut(format!("timed out after {limit}")));
-                } else if let Some(limit) = self
-                    .limits
-                    .idle_timeout
-                    .filter(|limit| now - self.last_alive >= *limit)
+                } else if let Some(limit) =
+                    self.limits.idle_timeout.filter(|limit| now - self.last_alive >= *limit)
                 {
                     let limit = humantime::format_duration(limit);
                     self.terminate(End::TimedOut(format!("idle: no progress for {limit}")));
@@ -321,10 +303,7 @@ impl<'a> Supervisor<'a> {
 
     fn terminate(&mut self, end: End) {
         self.signal_keeper(Signal::TERM);
-        self.state = State::Stopping {
-            end,
-            cut_at: Instant::now() + self.limits.grace,
-        };
+        self.state = State::Stopping { end, cut_at: Instant::now() + self.limits.grace };
     }
 
     /// Cutting the lifeline is the SIGKILL of the whole tree. A keeper that was stopped must hear it, too.
@@ -393,10 +372,7 @@ impl Stream {
 }
 
 fn ending(end: End) -> State {
-    State::Ending {
-        end,
-        sweep_at: Instant::now() + KEEPER_PATIENCE,
-    }
+    State::Ending { end, sweep_at: Instant::now() + KEEPER_PATIENCE }
 }
 
 /// Errors count as readable: the read that follows meets them.
@@ -416,10 +392,5 @@ async fn lifeline_readable(lifeline: Option<&UnixStream>) {
 
 /// A new, empty file that only its owner can read.
 pub fn private_file(path: &Path) -> io::Result<File> {
-    File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

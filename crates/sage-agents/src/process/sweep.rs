@@ -32,14 +32,7 @@ pub struct Swept {
 
 /// Kills every process of `run` (or of one step) but this one and its ancestors, and sees that they are gone.
 pub fn sweep(run: &str, step: Option<&str>) -> Swept {
-    sweep_marked(
-        &Marker {
-            run: run.to_string(),
-            step: step.map(str::to_string),
-            attempt: None,
-        },
-        None,
-    )
+    sweep_marked(&Marker { run: run.to_string(), step: step.map(str::to_string), attempt: None }, None)
 }
 
 /// As `sweep`; `session` also finds those of a dead keeper's session that have no marker any more.
@@ -80,11 +73,7 @@ pub fn lock_holders(path: &Path) -> Vec<u32> {
         files.is_ok_and(|files| files.flatten().any(|file| same(&file)))
     };
     let me = std::process::id();
-    tree::all()
-        .iter()
-        .filter(|it| it.pid != me && holds(it))
-        .map(|it| it.pid)
-        .collect()
+    tree::all().iter().filter(|it| it.pid != me && holds(it)).map(|it| it.pid).collect()
 }
 
 impl Marker {
@@ -92,11 +81,7 @@ impl Marker {
     fn entries(&self) -> Vec<String> {
         let mut entries = vec![format!("SAGE_RUN={}", self.run)];
         entries.extend(self.step.iter().map(|step| format!("SAGE_STEP={step}")));
-        entries.extend(
-            self.attempt
-                .iter()
-                .map(|attempt| format!("SAGE_ATTEMPT={attempt}")),
-        );
+        entries.extend(self.attempt.iter().map(|attempt| format!("SAGE_ATTEMPT={attempt}")));
         entries
     }
 }
@@ -106,11 +91,7 @@ fn victims(wanted: &[String], session: Option<u32>) -> Vec<Process> {
     let spared = tree::lineage(&table, std::process::id());
     let mut found: Vec<Process> = Vec::new();
     let marked = |process: &&Process| session == Some(process.session) || has_marker(process.pid, wanted);
-    for root in table
-        .iter()
-        .filter(|process| !spared.contains(&process.pid))
-        .filter(marked)
-    {
+    for root in table.iter().filter(|process| !spared.contains(&process.pid)).filter(marked) {
         found.push(*root);
         found.extend(tree::descendants(&table, root.pid));
     }
@@ -124,9 +105,5 @@ fn has_marker(pid: u32, wanted: &[String]) -> bool {
     let Ok(environ) = std::fs::read(format!("/proc/{pid}/environ")) else {
         return false;
     };
-    wanted.iter().all(|entry| {
-        environ
-            .split(|byte| *byte == 0)
-            .any(|line| line == entry.as_bytes())
-    })
+    wanted.iter().all(|entry| environ.split(|byte| *byte == 0).any(|line| line == entry.as_bytes()))
 }

@@ -61,10 +61,7 @@ pub fn descendants(table: &[Process], root: u32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        for process in table
-            .iter()
-            .filter(|process| process.parent == parent && process.pid != root)
-        {
+        for process in table.iter().filter(|process| process.parent == parent && process.pid != root) {
             if !found.iter().any(|known| known.pid == process.pid) {
                 found.push(*process);
                 parents.push(process.pid);
@@ -110,38 +107,22 @@ mod tests {
     use super::*;
 
     fn process(pid: u32, parent: u32) -> Process {
-        Process {
-            pid,
-            parent,
-            group: pid,
-            session: 1,
-            start_time: 0,
-            zombie: false,
-        }
+        Process { pid, parent, group: pid, session: 1, start_time: 0, zombie: false }
     }
 
     #[test]
     fn names_with_parentheses_do_not_confuse() {
         let stat = "7 (a) R 1 (b) S 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
         let process = parse_stat(7, stat).unwrap();
-        assert_eq!(
-            (process.parent, process.group, process.session, process.start_time),
-            (3, 4, 5, 9876)
-        );
+        assert_eq!((process.parent, process.group, process.session, process.start_time), (3, 4, 5, 9876));
         assert!(parse_stat(7, "7 (cut").is_none());
         assert!(parse_stat(7, "7 (a) S 1 2").is_none());
     }
 
     #[test]
     fn descendants_are_found_through_the_generations_and_cycles_end() {
-        let table = [
-            process(2, 1),
-            process(3, 2),
-            process(4, 3),
-            process(9, 1),
-            process(5, 6),
-            process(6, 5),
-        ];
+        let table =
+            [process(2, 1), process(3, 2), process(4, 3), process(9, 1), process(5, 6), process(6, 5)];
         let mut pids: Vec<u32> = descendants(&table, 2).iter().map(|process| process.pid).collect();
         pids.sort_unstable();
         assert_eq!(pids, [3, 4]);
@@ -154,10 +135,7 @@ mod tests {
     #[test]
     fn a_recycled_pid_is_not_hit() {
         let me = Process::read(std::process::id()).unwrap();
-        let other = Process {
-            start_time: me.start_time + 1,
-            ..me
-        };
+        let other = Process { start_time: me.start_time + 1, ..me };
         assert_eq!(other.signal(Signal::KILL), Err(rustix::io::Errno::SRCH));
     }
 }

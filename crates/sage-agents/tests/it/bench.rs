@@ -57,18 +57,9 @@ impl Bench {
             stop: StopSignal::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
-        let config = ExecutorConfig {
-            keeper: sage(),
-            grace: Duration::from_millis(300),
-            ..ExecutorConfig::default()
-        };
-        Bench {
-            dir,
-            config,
-            call,
-            cx,
-            progress,
-        }
+        let config =
+            ExecutorConfig { keeper: sage(), grace: Duration::from_millis(300), ..ExecutorConfig::default() };
+        Bench { dir, config, call, cx, progress }
     }
 
     pub fn shell(script: &str) -> Bench {
@@ -142,9 +133,7 @@ impl Bench {
 
     /// Runs to the end, and sees that nothing is left.
     pub async fn run(&self) -> Outcome {
-        let outcome = tokio::time::timeout(DEADLINE, self.start())
-            .await
-            .expect("the attempt does not end");
+        let outcome = tokio::time::timeout(DEADLINE, self.start()).await.expect("the attempt does not end");
         assert_eq!(marked(&self.call.run), [] as [u32; 0], "processes are left");
         Outcome(outcome)
     }
@@ -189,18 +178,9 @@ impl Outcome {
     #[track_caller]
     pub fn failed(self, wanted: FailureClass) -> Failure {
         match self.0 {
-            StepOutcome::Failed {
-                class,
-                message,
-                partial,
-                usage,
-            } => {
+            StepOutcome::Failed { class, message, partial, usage } => {
                 assert_eq!(class, wanted, "{message}");
-                Failure {
-                    message,
-                    partial: partial.unwrap_or_default(),
-                    usage,
-                }
+                Failure { message, partial: partial.unwrap_or_default(), usage }
             }
             other => panic!("not a failure: {other:?}"),
         }
@@ -222,11 +202,7 @@ pub struct Failure {
 impl Failure {
     #[track_caller]
     pub fn says(self, part: &str) -> Failure {
-        assert!(
-            self.message.contains(part),
-            "`{part}` is not in: {}",
-            self.message
-        );
+        assert!(self.message.contains(part), "`{part}` is not in: {}", self.message);
         self
     }
 }
@@ -243,8 +219,7 @@ pub async fn until(what: &str, condition: impl Fn() -> bool) {
 /// Alive and not a zombie.
 pub fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// All processes whose environment says that they belong to `run`.
@@ -258,9 +233,7 @@ pub fn marked(run: &str) -> Vec<u32> {
 
 fn has_entry(pid: u32, entry: &str) -> bool {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environ
-        .split(|byte| *byte == 0)
-        .any(|line| line == entry.as_bytes())
+    environ.split(|byte| *byte == 0).any(|line| line == entry.as_bytes())
 }
 
 pub fn kill(pid: u32, signal: rustix::process::Signal) {

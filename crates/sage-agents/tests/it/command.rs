@@ -44,9 +44,7 @@ async fn exit_0_without_an_answer_is_not_a_success() {
     }
     let cut = Bench::command(&["seq", "1000"], "go").output_cap(100);
     cut.run().await.failed(FailureClass::Invalid).says("too long");
-    let failure = Bench::command(&["sh", "-c", "echo half; exit 9"], "go")
-        .run()
-        .await;
+    let failure = Bench::command(&["sh", "-c", "echo half; exit 9"], "go").run().await;
     assert_eq!(failure.failed(FailureClass::Failed).partial, "half\n");
 }
 
@@ -63,18 +61,10 @@ async fn configured_agents_are_found_by_name() {
     assert_eq!(bench.run().await.succeeded(), "high: polly");
 
     bench.call.agent = Some("parot".into());
-    let failure = bench
-        .run()
-        .await
-        .failed(FailureClass::Invalid)
-        .says("unknown agent `parot`");
+    let failure = bench.run().await.failed(FailureClass::Invalid).says("unknown agent `parot`");
     failure.says("`command`, `fake`, `parrot`");
     bench.call.agent = None;
-    bench
-        .run()
-        .await
-        .failed(FailureClass::Invalid)
-        .says("no agent is named");
+    bench.run().await.failed(FailureClass::Invalid).says("no agent is named");
     let mut odd = Bench::new(Kind::Agent, json!({"prompt": "x"})).agent(AgentConfig {
         name: "odd".into(),
         adapter: "telepathy".into(),

@@ -91,11 +91,7 @@ async fn stopped_processes_hear_the_stop() {
 async fn a_timeout_ends_the_whole_tree() {
     let bench = Bench::shell("echo half; sleep 100 & sleep 100").timeout(300);
     let start = Instant::now();
-    let failure = bench
-        .run()
-        .await
-        .failed(FailureClass::Timeout)
-        .says("timed out after 300ms");
+    let failure = bench.run().await.failed(FailureClass::Timeout).says("timed out after 300ms");
     assert!(start.elapsed() >= Duration::from_millis(300));
     assert_eq!(failure.partial["stdout"], "half\n");
 }
@@ -111,11 +107,7 @@ async fn a_timeout_counts_also_when_the_program_gives_in_with_exit_0() {
 #[tokio::test]
 async fn silence_is_noticed_and_talking_is_not() {
     let silent = Bench::shell("echo hello; sleep 100").idle_timeout(200);
-    silent
-        .run()
-        .await
-        .failed(FailureClass::Timeout)
-        .says("idle: no progress for 200ms");
+    silent.run().await.failed(FailureClass::Timeout).says("idle: no progress for 200ms");
     // Talks for much longer than the limit, on stderr alone.
     let script = "i=0; while test $i -lt 35; do echo $i >&2; sleep 0.05; i=$((i+1)); done; echo end";
     let talking = Bench::shell(script).idle_timeout(1_500);

@@ -20,28 +20,13 @@ async fn a_turn_says_writes_runs_and_answers() {
         "result": {"ok": true}, "claims": [{"subject": "x"}],
     });
     let bench = Bench::fake(json!([turn]));
-    let StepOutcome::Succeeded { result, usage } = bench.run().await.0 else {
-        panic!("no success")
-    };
+    let StepOutcome::Succeeded { result, usage } = bench.run().await.0 else { panic!("no success") };
     assert_eq!(result, json!({"ok": true, "claims": [{"subject": "x"}]}));
-    let expected = Usage {
-        input: Some(10),
-        cache_read: Some(5),
-        output: Some(2),
-        ..Usage::default()
-    };
+    let expected = Usage { input: Some(10), cache_read: Some(5), output: Some(2), ..Usage::default() };
     assert_eq!(usage, expected);
-    assert_eq!(
-        (bench.read("docs/a.md"), bench.read("ran")),
-        ("text".to_string(), "ran\n".to_string())
-    );
+    assert_eq!((bench.read("docs/a.md"), bench.read("ran")), ("text".to_string(), "ran\n".to_string()));
     assert!(
-        bench
-            .progress
-            .lock()
-            .unwrap()
-            .iter()
-            .any(|it| matches!(it, Progress::Usage(it) if *it == expected))
+        bench.progress.lock().unwrap().iter().any(|it| matches!(it, Progress::Usage(it) if *it == expected))
     );
 }
 
@@ -49,24 +34,15 @@ async fn a_turn_says_writes_runs_and_answers() {
 #[tokio::test]
 async fn attempts_walk_through_the_turns() {
     let script = json!([{"fault": "overloaded"}, {"say": "second"}, {"result": 3}]);
-    Bench::fake(script.clone())
-        .run()
-        .await
-        .failed(FailureClass::Transient);
-    assert_eq!(
-        Bench::fake(script.clone()).attempt(2).run().await.succeeded(),
-        "second"
-    );
+    Bench::fake(script.clone()).run().await.failed(FailureClass::Transient);
+    assert_eq!(Bench::fake(script.clone()).attempt(2).run().await.succeeded(), "second");
     assert_eq!(Bench::fake(script.clone()).attempt(3).run().await.succeeded(), 3);
     assert_eq!(Bench::fake(script).attempt(50).run().await.succeeded(), 3);
 }
 
 #[tokio::test]
 async fn scripts_come_inline_as_text_or_from_a_file() {
-    assert_eq!(
-        Bench::fake(json!(r#"[{"say":"text"}]"#)).run().await.succeeded(),
-        "text"
-    );
+    assert_eq!(Bench::fake(json!(r#"[{"say":"text"}]"#)).run().await.succeeded(), "text");
     let file = Bench::fake(json!("agent.json"));
     std::fs::write(file.path("agent.json"), r#"[{"say":"file"}]"#).unwrap();
     assert_eq!(file.run().await.succeeded(), "file");
@@ -77,21 +53,14 @@ async fn scripts_come_inline_as_text_or_from_a_file() {
         (json!([{"typo": 1}]), "typo"),
         (Value::Null, "`script`"),
     ] {
-        Bench::fake(script)
-            .run()
-            .await
-            .failed(FailureClass::Invalid)
-            .says(hint);
+        Bench::fake(script).run().await.failed(FailureClass::Invalid).says(hint);
     }
 }
 
 #[tokio::test]
 async fn a_delay_is_kept() {
     let start = Instant::now();
-    Bench::fake(json!([{"delayMs": 250, "say": "late"}]))
-        .run()
-        .await
-        .succeeded();
+    Bench::fake(json!([{"delayMs": 250, "say": "late"}])).run().await.succeeded();
     assert!(start.elapsed() >= Duration::from_millis(250));
 }
 
@@ -99,17 +68,9 @@ async fn a_delay_is_kept() {
 async fn a_script_of_a_stranger_cannot_write_outside() {
     for path in ["../x", "/tmp/sage-fake-x", "a/../../x"] {
         let bench = Bench::fake(json!([{ "write": {path: "x"} }]));
-        bench
-            .run()
-            .await
-            .failed(FailureClass::Failed)
-            .says("leaves the working directory");
+        bench.run().await.failed(FailureClass::Failed).says("leaves the working directory");
     }
-    Bench::fake(json!([{"run": "exit 3"}]))
-        .run()
-        .await
-        .failed(FailureClass::Failed)
-        .says("exit 3");
+    Bench::fake(json!([{"run": "exit 3"}])).run().await.failed(FailureClass::Failed).says("exit 3");
 }
 
 // covers: R7, S4
@@ -143,10 +104,7 @@ async fn errors_of_a_provider_keep_their_class_and_times() {
             "fault": name, "retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z", "usage": {"input": 4},
         });
         let failure = Bench::fake(json!([turn])).run().await.failed(class).says(name);
-        assert_eq!(
-            failure.partial,
-            json!({"retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z"})
-        );
+        assert_eq!(failure.partial, json!({"retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z"}));
         assert_eq!(failure.usage.input, Some(4));
     }
 }
@@ -154,16 +112,9 @@ async fn errors_of_a_provider_keep_their_class_and_times() {
 // covers: S4, R14
 #[tokio::test]
 async fn hanging_agents_are_noticed_and_deaf_ones_killed() {
-    fault("hang")
-        .idle_timeout(300)
-        .run()
-        .await
-        .failed(FailureClass::Timeout)
-        .says("idle");
+    fault("hang").idle_timeout(300).run().await.failed(FailureClass::Timeout).says("idle");
     let start = Instant::now();
-    let deaf = fault("ignore-term")
-        .timeout(600)
-        .grace(Duration::from_millis(300));
+    let deaf = fault("ignore-term").timeout(600).grace(Duration::from_millis(300));
     deaf.run().await.failed(FailureClass::Timeout).says("timed out");
     assert!(start.elapsed() >= Duration::from_millis(900));
 }
@@ -174,10 +125,7 @@ async fn a_flood_is_read_without_drowning_and_can_be_stopped() {
     let bench = fault("flood").output_cap(100_000);
     let log = bench.path(".scratch/stdout.log");
     let story = async {
-        until("a full log", || {
-            std::fs::metadata(&log).is_ok_and(|it| it.len() == 100_000)
-        })
-        .await;
+        until("a full log", || std::fs::metadata(&log).is_ok_and(|it| it.len() == 100_000)).await;
         bench.cx.stop.set(Stop::Graceful);
     };
     bench.run_with(story).await.stopped();
@@ -188,12 +136,6 @@ async fn a_flood_is_read_without_drowning_and_can_be_stopped() {
 async fn the_running_executable_is_its_own_keeper_and_agent() {
     let dir = tempfile::tempdir().unwrap();
     let mut own = tokio::process::Command::new(sage());
-    let output = own
-        .arg("own")
-        .arg(dir.path())
-        .arg(r#"[{"result":[1]}]"#)
-        .output()
-        .await
-        .unwrap();
+    let output = own.arg("own").arg(dir.path()).arg(r#"[{"result":[1]}]"#).output().await.unwrap();
     assert!(output.stdout.starts_with(b"[1] "), "{output:?}");
 }

@@ -26,19 +26,10 @@ async fn fifty_megabytes_are_cut_and_memory_stays_bounded() {
 #[tokio::test]
 async fn a_cut_result_says_so_and_messages_still_quote_the_end() {
     let bench = Bench::shell("seq 1 100000; seq 1 100000 >&2; exit 4").output_cap(1_000);
-    let failure = bench
-        .run()
-        .await
-        .failed(FailureClass::Failed)
-        .says("99999\n100000");
+    let failure = bench.run().await.failed(FailureClass::Failed).says("99999\n100000");
     assert_eq!(failure.partial["truncated"], true);
     assert_eq!(failure.partial["stdout"].as_str().unwrap().len(), 1_000);
-    assert!(
-        failure.partial["stdout"]
-            .as_str()
-            .unwrap()
-            .starts_with("1\n2\n3\n")
-    );
+    assert!(failure.partial["stdout"].as_str().unwrap().starts_with("1\n2\n3\n"));
 }
 
 #[tokio::test]
@@ -58,10 +49,7 @@ async fn output_can_be_watched_while_the_step_runs() {
         assert_eq!(mode(&log), 0o600);
         std::fs::write(bench.path("go"), "").unwrap();
     };
-    assert_eq!(
-        bench.run_with(story).await.succeeded()["stdout"],
-        "first\nsecond\n"
-    );
+    assert_eq!(bench.run_with(story).await.succeeded()["stdout"], "first\nsecond\n");
     assert_eq!(bench.read(".scratch/stdout.log"), "first\nsecond\n");
     let progress = bench.progress.lock().unwrap();
     assert!(matches!(progress[0], Progress::Spawned { .. }));
@@ -90,20 +78,14 @@ async fn a_full_log_directory_does_not_cost_the_result() {
 
 #[tokio::test]
 async fn standard_input_is_empty() {
-    assert_eq!(
-        Bench::shell("cat; echo end").run().await.succeeded()["stdout"],
-        "end\n"
-    );
+    assert_eq!(Bench::shell("cat; echo end").run().await.succeeded()["stdout"], "end\n");
 }
 
 #[tokio::test]
 async fn a_second_call_of_the_same_attempt_starts_with_fresh_files() {
     let bench = Bench::shell("echo twice");
     bench.run().await.succeeded();
-    let log = std::fs::File::options()
-        .write(true)
-        .open(bench.path(".scratch/stdout.log"))
-        .unwrap();
+    let log = std::fs::File::options().write(true).open(bench.path(".scratch/stdout.log")).unwrap();
     log.write_at(b"old and longer than the new one", 0).unwrap();
     bench.run().await.succeeded();
     assert_eq!(bench.read(".scratch/stdout.log"), "twice\n");

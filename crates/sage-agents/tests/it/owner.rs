@@ -20,11 +20,7 @@ async fn no_process_outlives_a_killed_owner() {
     for _ in 0..5 {
         let dir = tempfile::tempdir().unwrap();
         let mut command = tokio::process::Command::new(sage());
-        command
-            .arg("own")
-            .arg(dir.path())
-            .arg(STUBBORN)
-            .stdout(Stdio::null());
+        command.arg("own").arg(dir.path()).arg(STUBBORN).stdout(Stdio::null());
         let mut owner = command.spawn().unwrap();
         let run = format!("run_{}", owner.id().unwrap());
         let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap_or_default();
@@ -48,11 +44,7 @@ async fn owner_and_keeper_both_killed_leave_a_tree_that_a_sweep_finds() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = tokio::process::Command::new(sage());
     let script = "echo $PPID > keeper; setsid sleep 1000 & sleep 1000";
-    command
-        .arg("own")
-        .arg(dir.path())
-        .arg(script)
-        .stdout(Stdio::null());
+    command.arg("own").arg(dir.path()).arg(script).stdout(Stdio::null());
     let mut owner = command.spawn().unwrap();
     let run = format!("run_{}", owner.id().unwrap());
     let read = || std::fs::read_to_string(dir.path().join("keeper")).unwrap_or_default();
@@ -66,10 +58,7 @@ async fn owner_and_keeper_both_killed_leave_a_tree_that_a_sweep_finds() {
     kill(keeper, Signal::KILL);
     until("a dead keeper", || !alive(keeper)).await;
     let path = dir.path().join("lock");
-    assert!(
-        File::open(&path).unwrap().try_lock().is_err(),
-        "the orphans hold the lock"
-    );
+    assert!(File::open(&path).unwrap().try_lock().is_err(), "the orphans hold the lock");
     assert!(!sage_agents::lock_holders(&path).is_empty());
     let swept = sage_agents::sweep(&run, None);
     assert!(swept.killed.len() >= 3 && swept.left.is_empty(), "{swept:?}");

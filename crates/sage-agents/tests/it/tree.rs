@@ -97,9 +97,7 @@ async fn orphans_that_end_are_reaped_while_the_program_runs() {
 fn zombies_of(parent: u32) -> usize {
     let stats = std::fs::read_dir("/proc").unwrap().flatten();
     let stats = stats.filter_map(|it| std::fs::read_to_string(it.path().join("stat")).ok());
-    stats
-        .filter(|stat| stat.contains(&format!(") Z {parent} ")))
-        .count()
+    stats.filter(|stat| stat.contains(&format!(") Z {parent} "))).count()
 }
 
 // covers: S4
@@ -108,11 +106,7 @@ async fn a_keeper_killed_by_its_child_is_noticed_and_the_tree_is_swept() {
     let script = "setsid sleep 1000 & echo $! > marked; env -i sleep 1000 & echo $! > unmarked
         kill -9 $PPID; sleep 1000";
     let bench = Bench::shell(script);
-    bench
-        .run()
-        .await
-        .failed(FailureClass::Lost)
-        .says("keeper was killed");
+    bench.run().await.failed(FailureClass::Lost).says("keeper was killed");
     assert!(!alive(bench.pid("marked").await));
     assert!(!alive(bench.pid("unmarked").await));
 }
@@ -132,10 +126,7 @@ async fn a_sweep_takes_a_step_or_a_whole_run_and_nobody_else() {
     first.call.path = "build/one".into();
     second.call.path = "build/two".into();
     let attempts = [&first, &second, &other].map(|bench| tokio::spawn(bench.start()));
-    until("two runs", || {
-        marked(&first.call.run).len() >= 5 && marked(&other.call.run).len() >= 2
-    })
-    .await;
+    until("two runs", || marked(&first.call.run).len() >= 5 && marked(&other.call.run).len() >= 2).await;
 
     let swept = sage_agents::sweep(&first.call.run, Some("build/one"));
     assert!(swept.killed.len() >= 3 && swept.left.is_empty(), "{swept:?}");
@@ -144,10 +135,7 @@ async fn a_sweep_takes_a_step_or_a_whole_run_and_nobody_else() {
     assert!(!swept.killed.is_empty() && swept.left.is_empty(), "{swept:?}");
     assert!(marked(&first.call.run).is_empty());
     assert!(marked(&other.call.run).len() >= 2, "the other run lives");
-    assert_eq!(
-        sage_agents::sweep(&first.call.run, None),
-        sage_agents::Swept::default()
-    );
+    assert_eq!(sage_agents::sweep(&first.call.run, None), sage_agents::Swept::default());
     for attempt in attempts {
         attempt.abort();
     }
@@ -165,10 +153,7 @@ async fn the_children_lock_is_held_by_its_own_tree_only() {
     let others: Vec<Bench> = (0..5).map(|_| Bench::shell("sleep 1000")).collect();
     let rest: Vec<_> = others.iter().map(|bench| tokio::spawn(bench.start())).collect();
     let pid = locked.pid("pid").await;
-    until("the others", || {
-        others.iter().all(|bench| marked(&bench.call.run).len() >= 2)
-    })
-    .await;
+    until("the others", || others.iter().all(|bench| marked(&bench.call.run).len() >= 2)).await;
 
     until("the whole tree", || marked(&locked.call.run).len() == 4).await;
     let holders = sage_agents::lock_holders(&path);

@@ -2,7 +2,7 @@
 //!
 //! Equal texts are compiled once: 100,000 operations usually share a handful.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -20,13 +20,25 @@ pub fn check(
     document: &Document<'_, '_>,
     problems: &mut Diagnostics,
 ) {
-    let mut check = Check { names, ancestry, document, problems, jq: HashSet::new(), jinja: HashSet::new(), schemas: HashSet::new() };
+    let mut check = Check {
+        names,
+        ancestry,
+        document,
+        problems,
+        jq: HashSet::new(),
+        jinja: HashMap::new(),
+        schemas: HashSet::new(),
+    };
     for step in 0..names.places.len() as u32 {
         check.operation(step);
     }
     for (p, phase) in names.template.phases.iter().enumerate() {
         if let Some(repeat) = &phase.repeat {
-            let site = Site { field: &|| format!("phases[{p}].repeat.while"), name: "while", who: Who::EndOf(p as u32) };
+            let site = Site {
+                field: &|| format!("phases[{p}].repeat.while"),
+                name: "while",
+                who: Who::EndOf(p as u32),
+            };
             check.jq(&repeat.while_, &site);
         }
     }
@@ -39,7 +51,8 @@ struct Check<'c, 't> {
     problems: &'c mut Diagnostics,
     /// Texts that compile.
     jq: HashSet<String>,
-    jinja: HashSet<String>,
+    /// With the name of the fan-out's item that is used, if any.
+    jinja: HashMap<String, Option<&'static str>>,
     schemas: HashSet<String>,
 }
 
@@ -100,13 +113,21 @@ impl<'t> Check<'_, 't> {
         if !is_dynamic(&source.text) {
             return;
         }
-        if !self.jinja.contains(&source.text) {
+        if !self.jinja.contains_key(&source.text) {
             match Jinja::compile(&source.text) {
-                Ok(_) => {
-                    self.jinja.insert(source.text.clone());
+                Ok(jinja) => {
+                    let of_item = ["item", "index"].into_iter().find(|name| jinja.uses(name));
+                    self.jinja.insert(source.text.clone(), of_item);
                 }
                 Err(error) => return self.invalid("Jinja", source, error, site),
             }
+        }
+        let of_item = self.jinja.get(&source.text).copied().flatten();
+        if let (Some(name), Who::Before(step) | Who::After(step)) = (of_item, site.who)
+            && self.names.operation(step).foreach.is_none()
+        {
+            let error = ExprError::new(format!("`{name}` is only known in an operation with `foreach`"));
+            return self.invalid("Jinja", source, error, site);
         }
         self.mentions(source, Language::Jinja, site);
     }
@@ -218,8 +239,9 @@ impl<'t> Check<'_, 't> {
             Who::Before(own) if own == step && !ancestry.is_in_loop(own, step) => {
                 Some(format!("`{path}` has no result before it runs"))
             }
-            Who::Before(own) | Who::After(own) => (!ancestry.has(own, step) && !ancestry.is_in_loop(own, step))
-                .then(|| format!("`{path}` is used here, but this operation does not depend on it")),
+            Who::Before(own) | Who::After(own) => (!ancestry.has(own, step)
+                && !ancestry.is_in_loop(own, step))
+            .then(|| format!("`{path}` is used here, but this operation does not depend on it")),
             Who::EndOf(phase) => (!ancestry.has_by_end_of(phase, step))
                 .then(|| format!("`{path}` is used here, but this phase does not depend on it")),
         }

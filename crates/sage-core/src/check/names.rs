@@ -79,7 +79,8 @@ impl<'t> Names<'t> {
                     Some(found) => self.dependencies[p].push(*found),
                     None => {
                         let message = format!("unknown dependency `{}`", printable(&dependency.name));
-                        let hint = problems.wants_hints().then(|| self.phase_hint(&dependency.name)).flatten();
+                        let hint =
+                            problems.wants_hints().then(|| self.phase_hint(&dependency.name)).flatten();
                         problems.push(Diagnostic::error(field, dependency.span, message).hint_if(hint));
                     }
                 }
@@ -135,7 +136,9 @@ impl<'t> Names<'t> {
             let steps = self.first[*found as usize]..;
             let example = steps.take(self.phase(*found).operations.len()).next();
             let example = example.map_or_else(String::new, |step| format!(" such as `{}`", self.path(step)));
-            return Some(format!("`{wrong}` is a phase: list it in `dependencies`, or name its steps{example}"));
+            return Some(format!(
+                "`{wrong}` is a phase: list it in `dependencies`, or name its steps{example}"
+            ));
         }
         let siblings = self.phase(phase).operations.iter().take(LOOKED_AT).map(|o| o.id.as_str());
         self.path_hint(wrong).or_else(|| did_you_mean(wrong, siblings))

@@ -23,7 +23,8 @@ pub fn check(names: &Names<'_>, document: &Document<'_, '_>, problems: &mut Diag
             && !phase.operations.is_empty()
         {
             let members = phase.operations.len();
-            let message = format!("the join asks for {count} successes, but the phase has {members} operations");
+            let message =
+                format!("the join asks for {count} successes, but the phase has {members} operations");
             problems.push(Diagnostic::error(format_args!("phases[{p}].join"), phase.span, message));
         }
     }

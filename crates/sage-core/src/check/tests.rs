@@ -26,7 +26,10 @@ fn phases(list: &str) -> String {
     let mut text = "name: t\nphases:\n".to_owned();
     for phase in list.split_whitespace() {
         let (id, dependencies) = phase.split_once("<-").unwrap_or((phase, ""));
-        let _ = writeln!(text, "  - {{id: {id}, dependencies: [{dependencies}], operations: {{type: sleep, params: {{ms: 1}}}}}}");
+        let _ = writeln!(
+            text,
+            "  - {{id: {id}, dependencies: [{dependencies}], operations: {{type: sleep, params: {{ms: 1}}}}}}"
+        );
     }
     text
 }
@@ -52,7 +55,8 @@ fn after_a(operation: &str) -> String {
 #[test]
 fn good_graphs_have_nothing_to_say() {
     let wide: String = (0..60).map(|n| format!("n{n} ")).collect();
-    let chain: String = std::iter::once("n0".to_owned()).chain((1..60).map(|n| format!(" n{n}<-n{}", n - 1))).collect();
+    let chain: String =
+        std::iter::once("n0".to_owned()).chain((1..60).map(|n| format!(" n{n}<-n{}", n - 1))).collect();
     for list in [
         "a",
         "a b<-a",
@@ -78,8 +82,14 @@ fn good_graphs_have_nothing_to_say() {
 #[test]
 fn an_empty_workflow_is_an_error() {
     assert_eq!(said("name: t\nphases: []\n"), ["phases: the workflow is empty: it has no phases"]);
-    assert_eq!(said("name: t\nphases:\n  - {id: a, operations: []}\n"), ["phases[0].operations: phase `a` is empty: it has no operations"]);
-    assert_eq!(said("name: t\nphases:\n  - {id: a}\n"), ["phases[0].operations: phase `a` is empty: it has no operations"]);
+    assert_eq!(
+        said("name: t\nphases:\n  - {id: a, operations: []}\n"),
+        ["phases[0].operations: phase `a` is empty: it has no operations"]
+    );
+    assert_eq!(
+        said("name: t\nphases:\n  - {id: a}\n"),
+        ["phases[0].operations: phase `a` is empty: it has no operations"]
+    );
     assert_eq!(said("name: t\n"), ["phases: missing field `phases`"], "one error, not two");
     assert_eq!(said("name: t\nphases: [{id: a, operations: 3}]\n").len(), 1, "one error, not two");
     assert!(load_yaml("name: t\nphases: []\n").template.is_none());
@@ -200,8 +210,15 @@ fn a_phase_that_stands_alone_is_a_warning() {
 // covers: R7
 #[test]
 fn a_join_that_cannot_be_reached_is_an_error() {
-    let text = |join: &str| format!("name: t\nphases:\n  - id: a\n    join: {join}\n    operations: [{{type: sleep, params: {{ms: 1}}}}, {{type: sleep, params: {{ms: 1}}}}]\n");
-    assert_eq!(said(&text("{atLeast: 3}")), ["phases[0].join: the join asks for 3 successes, but the phase has 2 operations"]);
+    let text = |join: &str| {
+        format!(
+            "name: t\nphases:\n  - id: a\n    join: {join}\n    operations: [{{type: sleep, params: {{ms: 1}}}}, {{type: sleep, params: {{ms: 1}}}}]\n"
+        )
+    };
+    assert_eq!(
+        said(&text("{atLeast: 3}")),
+        ["phases[0].join: the join asks for 3 successes, but the phase has 2 operations"]
+    );
     assert_eq!(said(&text("{atLeast: 2}")), [""; 0]);
     assert_eq!(said(&text("{atLeast: 0.99}")), [""; 0]);
     assert_eq!(said(&text("{atLeast: 1.0}")).len(), 1);
@@ -221,7 +238,6 @@ fn bad_expressions_are_shown_where_they_are_bad() {
       |
     8 |       - {type: sleep, params: {ms: 1}, when: '.inputs.go and (', foreach: "nope(1)", filter: '.[', output: "{{ feature"}
       |                                                                            ^^^^
-      = hint: did you mean `.nope`?
     error: invalid jq in `filter`: expected closing bracket, but the expression ends
      --> t.yaml:8:97
       |
@@ -233,12 +249,17 @@ fn bad_expressions_are_shown_where_they_are_bad() {
     8 |       - {type: sleep, params: {ms: 1}, when: '.inputs.go and (', foreach: "nope(1)", filter: '.[', output: "{{ feature"}
       |                                                                                                                ^^^^^^^
     "#);
-    insta::assert_snapshot!(shown(&after_a(r#"{type: agent, prompt: "Look at {{ item | nofilter }}", schema: {type: strin}}"#)), @r#"
-    error: not a valid JSON Schema at `/type`: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword
-     --> t.yaml:8:72
+    insta::assert_snapshot!(shown(&after_a(r#"{type: agent, prompt: "Look at {{ title | nofilter }}", schema: {type: strin}}"#)), @r#"
+    error: invalid Jinja in `prompt`: there is no filter `nofilter`
+     --> t.yaml:8:51
       |
-    8 |       - {type: agent, prompt: "Look at {{ item | nofilter }}", schema: {type: strin}}
-      |                                                                        ^^^^^^^^^^^^^
+    8 |       - {type: agent, prompt: "Look at {{ title | nofilter }}", schema: {type: strin}}
+      |                                                   ^^^^^^^^
+    error: not a valid JSON Schema at `/type`: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword
+     --> t.yaml:8:73
+      |
+    8 |       - {type: agent, prompt: "Look at {{ title | nofilter }}", schema: {type: strin}}
+      |                                                                         ^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(shown(&after_a(r#"{type: shell, params: {argv: [echo, "{{ a b }}"], env: {X: "{% if %}"}}}"#)), @r#"
     error: invalid Jinja in `argv`: unexpected identifier, expected end of variable block
@@ -252,7 +273,35 @@ fn bad_expressions_are_shown_where_they_are_bad() {
     8 |       - {type: shell, params: {argv: [echo, "{{ a b }}"], env: {X: "{% if %}"}}}
       |                                                                           ^^
     "#);
-    assert_eq!(said(&after_a("{type: shell, params: {run: 'echo {{ not jinja'}}")), [""; 0], "a script is never rendered");
+    assert_eq!(
+        said(&after_a("{type: shell, params: {run: 'echo {{ not jinja'}}")),
+        [""; 0],
+        "a script is never rendered"
+    );
+}
+
+#[test]
+fn items_are_only_known_in_a_fan_out() {
+    let text = |more: &str| after_a(&format!("{{type: agent, prompt: 'Do {{{{ item }}}}'{more}}}"));
+    assert_eq!(said(&text(", foreach: '[1]'")), [""; 0]);
+    assert_eq!(
+        said(&text("")),
+        [
+            "phases[1].operations[0].params.prompt: invalid Jinja in `prompt`: `item` is only known in an operation with `foreach`"
+        ]
+    );
+    assert!(said(&after_a("{type: agent, prompt: '{{ featur }}'}"))[0].ends_with("`featur` is not defined"));
+}
+
+#[test]
+fn a_template_without_its_document_can_be_checked_again() {
+    let text = after_a("{type: sleep, params: {ms: 1}, when: 'steps[\"a/x\"].result'}");
+    let mut template = load_yaml(&text).template.unwrap();
+    assert_eq!(check(&template, &text, &NoTemplates), []);
+    template.phases[0].operations.clear();
+    let messages: Vec<String> =
+        check(&template, &text, &NoTemplates).into_iter().map(|d| d.message).collect();
+    assert_eq!(messages, ["phase `a` is empty: it has no operations", "unknown step `a/x`"]);
 }
 
 #[test]
@@ -312,14 +361,24 @@ phases:
 
 #[test]
 fn repeats_go_back_and_may_look_at_the_round_before() {
-    let text = |from: &str, prompt: &str| format!(
-        "name: t\nphases:\n  - id: other\n    operations: {{id: o, type: sleep, params: {{ms: 1}}}}\n  - id: research\n    dependencies: [other]\n    operations: {{id: r, type: agent, prompt: '{prompt}'}}\n  - id: critique\n    dependencies: [research]\n    operations: {{id: c, type: agent, prompt: judge}}\n    repeat: {{from: {from}, while: '.steps[\"critique/c\"].result.again', max: 3}}\n  - {{id: after, dependencies: [critique], operations: {{type: sleep, params: {{ms: 1}}}}}}\n"
-    );
+    let text = |from: &str, prompt: &str| {
+        format!(
+            "name: t\nphases:\n  - id: other\n    operations: {{id: o, type: sleep, params: {{ms: 1}}}}\n  - id: research\n    dependencies: [other]\n    operations: {{id: r, type: agent, prompt: '{prompt}'}}\n  - id: critique\n    dependencies: [research]\n    operations: {{id: c, type: agent, prompt: judge}}\n    repeat: {{from: {from}, while: '.steps[\"critique/c\"].result.again', max: 3}}\n  - {{id: after, dependencies: [critique], operations: {{type: sleep, params: {{ms: 1}}}}}}\n"
+        )
+    };
     let learned = r#"{% if steps["critique/c"] is defined %}{{ steps["critique/c"].result }}{% endif %}"#;
     assert_eq!(said(&text("research", learned)), [""; 0]);
     assert_eq!(said(&text("critique", "x")), [""; 0], "a phase may repeat alone");
-    assert!(said(&text("critique", learned))[0].contains("does not depend on it"), "research is not in that loop");
-    assert_eq!(said(&text("after", "x")), ["phases[2].repeat.from: `after` does not come before `critique`, so it cannot be repeated from there"]);
+    assert!(
+        said(&text("critique", learned))[0].contains("does not depend on it"),
+        "research is not in that loop"
+    );
+    assert_eq!(
+        said(&text("after", "x")),
+        [
+            "phases[2].repeat.from: `after` does not come before `critique`, so it cannot be repeated from there"
+        ]
+    );
     assert_eq!(said(&text("reserch", "x")), ["phases[2].repeat.from: unknown phase `reserch`"]);
 }
 
@@ -338,7 +397,11 @@ impl Catalogue for Templates {
 
 #[test]
 fn templates_of_workflow_steps_are_found_and_never_circular() {
-    let text = |name: &str| format!("name: main\nphases:\n  - {{id: a, operations: {{type: workflow, params: {{template: {name}}}}}}}\n");
+    let text = |name: &str| {
+        format!(
+            "name: main\nphases:\n  - {{id: a, operations: {{type: workflow, params: {{template: {name}}}}}}}\n"
+        )
+    };
     let templates = Templates(vec![
         ("main", vec!["leaf"]),
         ("leaf", vec![]),
@@ -351,7 +414,11 @@ fn templates_of_workflow_steps_are_found_and_never_circular() {
     ]);
     let said = |name: &str| {
         let loaded = load(&text(name), Format::Yaml, &Library::default(), &templates);
-        loaded.diagnostics.into_iter().map(|d| d.message + &d.hint.map(|h| format!(" ({h})")).unwrap_or_default()).collect::<Vec<_>>()
+        loaded
+            .diagnostics
+            .into_iter()
+            .map(|d| d.message + &d.hint.map(|h| format!(" ({h})")).unwrap_or_default())
+            .collect::<Vec<_>>()
     };
     assert_eq!(said("leaf"), [""; 0]);
     assert_eq!(said("middle"), [""; 0]);
@@ -392,10 +459,17 @@ fn large_json(operations: usize) -> String {
     let per_phase = 100;
     for phase in 0..operations / per_phase {
         let dependencies = if phase == 0 { String::new() } else { format!("\"phase-{}\"", phase - 1) };
-        let _ = write!(text, "{}{{\"id\": \"phase-{phase}\", \"dependencies\": [{dependencies}], \"operations\": [\n", if phase == 0 { "" } else { "," });
+        let _ = writeln!(
+            text,
+            "{}{{\"id\": \"phase-{phase}\", \"dependencies\": [{dependencies}], \"operations\": [",
+            if phase == 0 { "" } else { "," }
+        );
         for n in 0..per_phase {
             let comma = if n == 0 { "" } else { "," };
-            let _ = writeln!(text, "{comma}{{\"id\": \"step-{n}\", \"type\": \"shell\", \"params\": {{\"run\": \"echo {phase} {n}\"}}}}");
+            let _ = writeln!(
+                text,
+                "{comma}{{\"id\": \"step-{n}\", \"type\": \"shell\", \"params\": {{\"run\": \"echo {phase} {n}\"}}}}"
+            );
         }
         text += "]}\n";
     }

@@ -55,16 +55,27 @@ fn environment() -> Environment<'static> {
 #[derive(Clone, Debug)]
 pub struct Jinja {
     text: String,
+    names: Vec<String>,
 }
 
 impl Jinja {
     pub fn compile(text: &str) -> Result<Jinja, ExprError> {
-        ENVIRONMENT
-            .template_from_str(text)
-            .map_err(|error| explain(text, &error))?;
-        Ok(Jinja {
-            text: text.to_owned(),
-        })
+        check_size(text)?;
+        let template = ENVIRONMENT.template_from_str(text).map_err(|error| explain(text, &error))?;
+        let mut names: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+        names.sort_unstable();
+        if let Some(name) = names.iter().find(|name| !is_known(name)) {
+            return Err(undefined(text, name));
+        }
+        match unknown_filter(text) {
+            Some(error) => Err(error),
+            None => Ok(Jinja { text: text.to_owned(), names }),
+        }
+    }
+
+    /// Does it use a name of the context, such as `item`?
+    pub fn uses(&self, name: &str) -> bool {
+        self.names.iter().any(|used| used == name)
     }
 
     pub fn render(&self, context: &Value) -> Result<String, ExprError> {
@@ -126,8 +137,7 @@ fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
 
 /// Is there anything to render in `text`?
 pub fn is_dynamic(text: &str) -> bool {
-    text.match_indices('{')
-        .any(|(at, _)| matches!(text.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#')))
+    text.match_indices('{').any(|(at, _)| matches!(text.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#')))
 }
 
 pub fn render(text: &str, context: &Value) -> Result<String, ExprError> {
@@ -139,12 +149,8 @@ pub fn render(text: &str, context: &Value) -> Result<String, ExprError> {
 
 fn render_with(text: &str, context: &minijinja::Value) -> Result<String, ExprError> {
     check_size(text)?;
-    let template = ENVIRONMENT
-        .template_from_str(text)
-        .map_err(|error| explain(text, &error))?;
-    template
-        .render(context.clone())
-        .map_err(|error| explain(text, &error))
+    let template = ENVIRONMENT.template_from_str(text).map_err(|error| explain(text, &error))?;
+    template.render(context.clone()).map_err(|error| explain(text, &error))
 }
 
 fn check_size(text: &str) -> Result<(), ExprError> {
@@ -160,7 +166,9 @@ fn check_size(text: &str) -> Result<(), ExprError> {
         branches += usize::from(inside[1..].trim_start_matches(['-', '+', ' ']).starts_with("elif"));
         if tokens > MAX_TOKENS || branches > MAX_BRANCHES {
             let start = text.len() - rest.len() + open;
-            let error = ExprError::new("the Jinja expression is too long; compute it with jq, or pass it as an input");
+            let error = ExprError::new(
+                "the Jinja expression is too long; compute it with jq, or pass it as an input",
+            );
             return Err(error.at(start..start + 2));
         }
         rest = &inside[1 + end..];
@@ -182,7 +190,7 @@ fn count_tokens(block: &str, close: char) -> (usize, usize) {
             return (tokens, at + 1);
         }
         let word = c.is_alphanumeric() || c == '_';
-        tokens += usize::from(!c.is_whitespace() && !(word && in_word));
+        tokens += usize::from(!(c.is_whitespace() || word && in_word));
         in_word = word;
         quote = matches!(c, '"' | '\'').then_some(c);
         before = c;
@@ -219,9 +227,7 @@ pub fn is_rendered_dynamic(kind: Kind, params: &Map<String, Value>) -> bool {
             _ => false,
         }
     }
-    params
-        .iter()
-        .any(|(name, value)| treatment(kind, name) != Treatment::Never && any(value))
+    params.iter().any(|(name, value)| treatment(kind, name) != Treatment::Never && any(value))
 }
 
 /// Nested `run` texts (a fake agent's turns) are commands like a shell step's.
@@ -243,10 +249,8 @@ pub fn render_params(
     for (name, value) in params {
         let value = match treatment(kind, name) {
             Treatment::Never => value.clone(),
-            how => render_value(value, how == Treatment::Typed, &context).map_err(|error| ExprError {
-                message: format!("`{name}`: {}", error.message),
-                ..error
-            })?,
+            how => render_value(value, how == Treatment::Typed, &context)
+                .map_err(|error| ExprError { message: format!("`{name}`: {}", error.message), ..error })?,
         };
         rendered.insert(name.clone(), value);
     }
@@ -261,19 +265,13 @@ fn render_value(value: &Value, typed: bool, context: &minijinja::Value) -> Resul
             None => Value::String(render_with(text, context)?),
         },
         Value::Array(items) => Value::Array(
-            items
-                .iter()
-                .map(|item| render_value(item, typed, context))
-                .collect::<Result<_, _>>()?,
+            items.iter().map(|item| render_value(item, typed, context)).collect::<Result<_, _>>()?,
         ),
         Value::Object(map) => {
             let mut rendered = Map::with_capacity(map.len());
             for (name, value) in map {
-                let value = if is_command(name) {
-                    value.clone()
-                } else {
-                    render_value(value, typed, context)?
-                };
+                let value =
+                    if is_command(name) { value.clone() } else { render_value(value, typed, context)? };
                 rendered.insert(name.clone(), value);
             }
             Value::Object(rendered)
@@ -296,17 +294,11 @@ fn evaluate(expression: &str, text: &str, context: &minijinja::Value) -> Result<
         error.range = error.range.map(|range| range.start + shift..range.end + shift);
         error
     };
-    let compiled = ENVIRONMENT
-        .compile_expression(expression)
-        .map_err(|e| shifted(explain(expression, &e)))?;
-    let value = compiled
-        .eval(context.clone())
-        .map_err(|e| shifted(explain(expression, &e)))?;
+    let compiled =
+        ENVIRONMENT.compile_expression(expression).map_err(|e| shifted(explain(expression, &e)))?;
+    let value = compiled.eval(context.clone()).map_err(|e| shifted(explain(expression, &e)))?;
     if value.is_undefined() {
-        return Err(ExprError::new(format!(
-            "`{}` is not defined",
-            printable(expression.trim())
-        )));
+        return Err(ExprError::new(format!("`{}` is not defined", printable(expression.trim()))));
     }
     serde_json::to_value(&value).map_err(|error| ExprError::new(error.to_string()))
 }
@@ -318,10 +310,7 @@ fn explain(text: &str, error: &minijinja::Error) -> ExprError {
         let before = text[..range.start].rfind([' ', '\n', '{', '(', ',', '|']).map_or(0, |at| at + 1);
         if text[range.clone()].starts_with(['.', '[']) { before..range.end } else { range }
     });
-    let meant = range
-        .clone()
-        .map(|range| printable(&text[range]))
-        .filter(|meant| !meant.is_empty());
+    let meant = range.clone().map(|range| printable(&text[range])).filter(|meant| !meant.is_empty());
     let detail = error.detail().map(printable);
     let message = match (error.kind(), meant, detail) {
         (ErrorKind::UndefinedError, Some(meant), _) => format!("`{meant}` is not defined"),
@@ -329,9 +318,5 @@ fn explain(text: &str, error: &minijinja::Error) -> ExprError {
         (_, _, Some(detail)) => detail,
         (kind, _, None) => kind.to_string(),
     };
-    ExprError {
-        message,
-        range,
-        hint: None,
-    }
+    ExprError { message, range, hint: None }
 }

@@ -43,24 +43,14 @@ impl Jq {
         let calls = check_terms(text)?;
         let loader = Loader::new(prelude::reached(&calls));
         let arena = Arena::default();
-        let modules = loader
-            .load(&arena, File { code: text, path: () })
-            .map_err(|errors| {
-                let first = errors.into_iter().next();
-                first.map_or_else(
-                    || ExprError::new("not a jq expression"),
-                    |(_, error)| load_error(text, error),
-                )
-            })?;
-        let compiler = Compiler::default()
-            .with_global_vars([CONTEXT_VAR])
-            .with_funs(prelude::natives());
+        let modules = loader.load(&arena, File { code: text, path: () }).map_err(|errors| {
+            let first = errors.into_iter().next();
+            first.map_or_else(|| ExprError::new("not a jq expression"), |(_, error)| load_error(text, error))
+        })?;
+        let compiler = Compiler::default().with_global_vars([CONTEXT_VAR]).with_funs(prelude::natives());
         let filter = compiler.compile(modules).map_err(|errors| {
             let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
-            first.map_or_else(
-                || ExprError::new("not a jq expression"),
-                |error| undefined(text, &error),
-            )
+            first.map_or_else(|| ExprError::new("not a jq expression"), |error| undefined(text, &error))
         })?;
         Ok(Jq { filter })
     }
@@ -91,9 +81,9 @@ impl Jq {
         match (values.pop(), values.is_empty()) {
             (Some(value), true) => Ok(value),
             (None, _) => Err(ExprError::new("the expression has no value")),
-            (Some(_), false) => Err(ExprError::new(
-                "the expression has several values, expected one; wrap it in [ ]",
-            )),
+            (Some(_), false) => {
+                Err(ExprError::new("the expression has several values, expected one; wrap it in [ ]"))
+            }
         }
     }
 
@@ -102,9 +92,7 @@ impl Jq {
         match self.outputs(input, context, 2)?.as_slice() {
             [] => Ok(Value::Null),
             [value] => Ok(value.clone()),
-            _ => Err(ExprError::new(
-                "the filter has several values, expected one; wrap it in [ ]",
-            )),
+            _ => Err(ExprError::new("the filter has several values, expected one; wrap it in [ ]")),
         }
     }
 }
@@ -116,10 +104,7 @@ pub fn is_true(value: &Value) -> bool {
 
 fn check_size(text: &str) -> Result<(), ExprError> {
     if text.len() > MAX_BYTES {
-        return Err(ExprError::new(format!(
-            "the expression is longer than {} KiB",
-            MAX_BYTES >> 10
-        )));
+        return Err(ExprError::new(format!("the expression is longer than {} KiB", MAX_BYTES >> 10)));
     }
     let (mut depth, mut deepest) = (0usize, 0usize);
     for byte in text.bytes() {
@@ -131,18 +116,14 @@ fn check_size(text: &str) -> Result<(), ExprError> {
         deepest = deepest.max(depth);
     }
     if deepest > MAX_NESTING {
-        return Err(ExprError::new(format!(
-            "the expression is nested more than {MAX_NESTING} levels deep"
-        )));
+        return Err(ExprError::new(format!("the expression is nested more than {MAX_NESTING} levels deep")));
     }
     Ok(())
 }
 
 /// Parses for our own checks; what is called decides how much of the library is compiled in.
 fn check_terms(text: &str) -> Result<BTreeSet<(&str, usize)>, ExprError> {
-    let tokens = Lexer::new(text)
-        .lex()
-        .map_err(|e| load_error(text, load::Error::Lex(e)))?;
+    let tokens = Lexer::new(text).lex().map_err(|e| load_error(text, load::Error::Lex(e)))?;
     if let Some(Token(word, _)) = tokens.first()
         && let Some(reason) =
             prelude::why_forbidden(word).filter(|_| matches!(*word, "import" | "include" | "module"))
@@ -154,17 +135,13 @@ fn check_terms(text: &str) -> Result<BTreeSet<(&str, usize)>, ExprError> {
         return Err(ExprError::new(message));
     }
     let term = Parser::new(&tokens).parse(|p| p.term()).map_err(|errors| {
-        let errors = errors
-            .into_iter()
-            .map(|(expected, found)| (expected, Token::opt_as_str(found, text)));
+        let errors = errors.into_iter().map(|(expected, found)| (expected, Token::opt_as_str(found, text)));
         load_error(text, load::Error::Parse(errors.collect()))
     })?;
     let mut walk = Walk::default();
     walk.term(&term);
     if let Some(name) = walk.recursive.first() {
-        let error = ExprError::new(format!(
-            "`{name}` calls itself, which a template's expression cannot"
-        ));
+        let error = ExprError::new(format!("`{name}` calls itself, which a template's expression cannot"));
         return Err(ExprError {
             hint: Some("use `recurse`, `until`, `reduce` or `walk`".to_owned()),
             ..error
@@ -244,31 +221,17 @@ fn undefined(text: &str, (name, what): &compile::Error<&str>) -> ExprError {
         compile::Undefined::Filter(arity) => {
             let dotted = (*arity == 0).then(|| format!("did you mean `.{name}`?"));
             let hint = did_you_mean(name, prelude::names().chain(CONTEXT)).or(dotted);
-            let called = if *arity == 0 {
-                (*name).to_owned()
-            } else {
-                format!("{name}/{arity}")
-            };
-            ExprError {
-                hint,
-                ..ExprError::new(format!("`{}` is not defined", printable(&called)))
-            }
+            let called = if *arity == 0 { (*name).to_owned() } else { format!("{name}/{arity}") };
+            ExprError { hint, ..ExprError::new(format!("`{}` is not defined", printable(&called))) }
         }
-        other => ExprError::new(format!(
-            "the {} `{}` is not defined",
-            other.as_str(),
-            printable(name)
-        )),
+        other => ExprError::new(format!("the {} `{}` is not defined", other.as_str(), printable(name))),
     };
     ExprError { range, ..error }
 }
 
 fn forbidden(text: &str, name: &str, reason: &str) -> ExprError {
     let error = ExprError::new(format!("`{name}` is not available: {reason}"));
-    ExprError {
-        range: within(text, name),
-        ..error
-    }
+    ExprError { range: within(text, name), ..error }
 }
 
 /// The range of `part` if it is a slice of `text` (names of the library are not).
@@ -300,21 +263,16 @@ fn to_val(value: &Value) -> Result<Val, ExprError> {
 
 fn from_val(value: &Val, depth: usize) -> Result<Value, ExprError> {
     if depth > MAX_DEPTH {
-        return Err(ExprError::new(format!(
-            "the value is nested more than {MAX_DEPTH} levels deep"
-        )));
+        return Err(ExprError::new(format!("the value is nested more than {MAX_DEPTH} levels deep")));
     }
     Ok(match value {
         Val::Null => Value::Null,
         Val::Bool(value) => Value::Bool(*value),
         Val::Num(number) => number_of(number),
         Val::TStr(bytes) | Val::BStr(bytes) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
-        Val::Arr(items) => Value::Array(
-            items
-                .iter()
-                .map(|v| from_val(v, depth + 1))
-                .collect::<Result<_, _>>()?,
-        ),
+        Val::Arr(items) => {
+            Value::Array(items.iter().map(|v| from_val(v, depth + 1)).collect::<Result<_, _>>()?)
+        }
         Val::Obj(entries) => {
             let mut map = Map::with_capacity(entries.len());
             for (key, value) in entries.iter() {
@@ -343,9 +301,7 @@ fn number_of(number: &Num) -> Value {
         Num::Float(value) => float(*value),
         other => {
             let text = other.to_string();
-            text.parse::<u64>()
-                .map(Value::from)
-                .unwrap_or_else(|_| float(text.parse().unwrap_or(f64::NAN)))
+            text.parse::<u64>().map(Value::from).unwrap_or_else(|_| float(text.parse().unwrap_or(f64::NAN)))
         }
     }
 }

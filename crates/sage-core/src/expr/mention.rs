@@ -18,10 +18,7 @@ pub struct Mention<'a> {
 
 /// The step paths that a text mentions, sorted.
 pub fn references(text: &str, language: Language) -> BTreeSet<&str> {
-    mentions(text, language)
-        .into_iter()
-        .map(|mention| mention.path)
-        .collect()
+    mentions(text, language).into_iter().map(|mention| mention.path).collect()
 }
 
 /// In the order of the text. In Jinja only inside `{{ }}` and `{% %}`, for the rest is prose.
@@ -72,9 +69,8 @@ fn scan<'a>(text: &'a str, base: usize, found: &mut Vec<Mention<'a>>) {
         let rest = &text[at + word.len()..];
         // jq also allows `.steps."a/b"`.
         let inner = rest.trim_start();
-        let Some(inner) = inner
-            .strip_prefix('[')
-            .or_else(|| inner.strip_prefix('.').filter(|r| r.starts_with('"')))
+        let Some(inner) =
+            inner.strip_prefix('[').or_else(|| inner.strip_prefix('.').filter(|r| r.starts_with('"')))
         else {
             continue;
         };
@@ -85,10 +81,7 @@ fn scan<'a>(text: &'a str, base: usize, found: &mut Vec<Mention<'a>>) {
         if let Some(length) = inner[1..].find(quote) {
             let start = text.len() - inner.len() + 1;
             let path = &text[start..start + length];
-            found.push(Mention {
-                path,
-                range: base + start..base + start + length,
-            });
+            found.push(Mention { path, range: base + start..base + start + length });
         }
     }
 }
@@ -100,10 +93,7 @@ mod tests {
     #[test]
     fn literal_mentions_are_found_in_both_languages() {
         let jq = r#".steps["a/b"].result | steps['c/d'] | steps . "x" | .steps."e/f" | mysteps["no/no"] | steps[.x]"#;
-        assert_eq!(
-            references(jq, Language::Jq).into_iter().collect::<Vec<_>>(),
-            ["a/b", "c/d", "e/f"]
-        );
+        assert_eq!(references(jq, Language::Jq).into_iter().collect::<Vec<_>>(), ["a/b", "c/d", "e/f"]);
         let jinja = r#"see steps["no/no"] and {{ steps["a/b"].result }} {% if steps[ 'c/d' ].state %}x{% endif %} {x} {{ steps["#;
         let found = mentions(jinja, Language::Jinja);
         assert_eq!(found.iter().map(|m| m.path).collect::<Vec<_>>(), ["a/b", "c/d"]);

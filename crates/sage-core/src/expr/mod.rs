@@ -36,11 +36,7 @@ pub struct ExprError {
 
 impl ExprError {
     pub(crate) fn new(message: impl Into<String>) -> ExprError {
-        ExprError {
-            message: message.into(),
-            range: None,
-            hint: None,
-        }
+        ExprError { message: message.into(), range: None, hint: None }
     }
 
     pub(crate) fn at(mut self, range: Range<usize>) -> ExprError {

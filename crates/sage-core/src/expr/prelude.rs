@@ -51,17 +51,12 @@ pub fn why_forbidden(name: &str) -> Option<&'static str> {
         "halt" | "halt_error" => "an expression cannot stop the program; use `error`",
         "debug" | "stderr" => "an expression cannot write",
         "import" | "include" | "module" | "get_search_list" => "an expression cannot load files",
-        "test" | "match" | "capture" | "scan" | "sub" | "gsub" | "splits" => {
-            "regular expressions are not part of this build; use `contains`, `startswith`, `split`"
-        }
         _ => return None,
     })
 }
 
 pub fn natives() -> impl Iterator<Item = native::Fun<Data>> {
-    let all = jaq_core::funs::<Data>()
-        .chain(jaq_std::base_funs())
-        .chain(jaq_json::funs());
+    let all = jaq_core::funs::<Data>().chain(jaq_std::base_funs()).chain(jaq_json::funs());
     all.filter(|(name, _, _): &(_, _, Native<Data>)| ALLOWED.contains(name))
 }
 
@@ -82,14 +77,8 @@ impl Library {
     fn build() -> Library {
         let natives: BTreeSet<_> = natives().map(|(name, args, _)| (name, args.len())).collect();
         let context = jaq_core::load::parse(CONTEXT_DEFS, |p| p.defs()).unwrap_or_default();
-        let all = jaq_core::defs()
-            .chain(jaq_std::defs())
-            .chain(jaq_json::defs())
-            .chain(context);
-        let mut defs: Vec<_> = all
-            .map(|def| (outside_calls(&def), def))
-            .map(|(c, d)| (d, c))
-            .collect();
+        let all = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(context);
+        let mut defs: Vec<_> = all.map(|def| (outside_calls(&def), def)).map(|(c, d)| (d, c)).collect();
         // Whatever calls something that is not there goes too, until nothing changes.
         loop {
             let known: BTreeSet<_> = defs.iter().map(|(def, _)| signature(def)).collect();
@@ -103,19 +92,12 @@ impl Library {
         for (index, (def, _)) in defs.iter().enumerate() {
             by_name.entry(def.name).or_default().push((def.args.len(), index));
         }
-        Library {
-            defs,
-            by_name,
-            natives,
-        }
+        Library { defs, by_name, natives }
     }
 
     fn indices(&self, (name, arity): (&str, usize)) -> impl Iterator<Item = usize> {
         let overloads = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
-        overloads
-            .iter()
-            .filter(move |(a, _)| *a == arity)
-            .map(|(_, index)| *index)
+        overloads.iter().filter(move |(a, _)| *a == arity).map(|(_, index)| *index)
     }
 }
 
@@ -126,27 +108,15 @@ pub fn reached(calls: &BTreeSet<(&str, usize)>) -> Vec<Def<&'static str>> {
     let mut todo: Vec<usize> = calls.iter().flat_map(|call| library.indices(*call)).collect();
     while let Some(index) = todo.pop() {
         if found.insert(index) {
-            todo.extend(
-                library.defs[index]
-                    .1
-                    .iter()
-                    .flat_map(|call| library.indices(*call)),
-            );
+            todo.extend(library.defs[index].1.iter().flat_map(|call| library.indices(*call)));
         }
     }
-    found
-        .into_iter()
-        .map(|index| library.defs[index].0.clone())
-        .collect()
+    found.into_iter().map(|index| library.defs[index].0.clone()).collect()
 }
 
 /// All names, for "did you mean".
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let natives = LIBRARY
-        .natives
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| !name.contains("_empty"));
+    let natives = LIBRARY.natives.iter().map(|(name, _)| *name).filter(|name| !name.contains("_empty"));
     LIBRARY.by_name.keys().copied().chain(natives)
 }
 
@@ -160,14 +130,11 @@ fn outside_calls(def: &Def<&'static str>) -> Calls {
     walk.defined.extend(def.args.iter().copied());
     walk.term(&def.body);
     let (calls, local) = (walk.calls, walk.defined);
-    calls
-        .into_iter()
-        .filter(|(name, _)| !local.contains(name))
-        .collect()
+    calls.into_iter().filter(|(name, _)| !local.contains(name)).collect()
 }
 
 /// Collects from a term what checks need to know. Recursion is bounded by the caller's limit on the text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Walk<'s> {
     pub calls: BTreeSet<(&'s str, usize)>,
     /// Names that are defined or bound inside.
@@ -175,17 +142,6 @@ pub struct Walk<'s> {
     /// Definitions that call themselves.
     pub recursive: Vec<&'s str>,
     within: Vec<(&'s str, usize)>,
-}
-
-impl Default for Walk<'_> {
-    fn default() -> Self {
-        Walk {
-            calls: BTreeSet::new(),
-            defined: BTreeSet::new(),
-            recursive: Vec::new(),
-            within: Vec::new(),
-        }
-    }
 }
 
 impl<'s> Walk<'s> {

@@ -17,15 +17,8 @@ impl ResultSchema {
         let validator = options.build(schema);
         validator.map(ResultSchema).map_err(|error| {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() {
-                String::new()
-            } else {
-                format!(" at `{}`", printable(&place))
-            };
-            ExprError::new(format!(
-                "not a valid JSON Schema{place}: {}",
-                printable(&error.to_string())
-            ))
+            let place = if place.is_empty() { String::new() } else { format!(" at `{}`", printable(&place)) };
+            ExprError::new(format!("not a valid JSON Schema{place}: {}", printable(&error.to_string())))
         })
     }
 
@@ -38,18 +31,10 @@ impl ResultSchema {
             .take(SHOWN)
             .map(|error| {
                 let place = error.instance_path().to_string();
-                let place = if place.is_empty() {
-                    "the result".to_owned()
-                } else {
-                    format!("`{place}`")
-                };
+                let place = if place.is_empty() { "the result".to_owned() } else { format!("`{place}`") };
                 printable(&format!("{place}: {error}"))
             })
             .collect();
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }

@@ -47,11 +47,7 @@ impl<'n, 'a> Fields<'n, 'a> {
             problems.push(expected("an object", node, place));
             return None;
         };
-        Some(Fields {
-            entries,
-            span: node.span,
-            place,
-        })
+        Some(Fields { entries, span: node.span, place })
     }
 
     pub fn entries(&self) -> &'n [Entry<'a>] {
@@ -64,10 +60,7 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 
     pub fn key_span(&self, name: &str) -> Option<Span> {
-        self.entries
-            .iter()
-            .find(|(key, _)| key.name == name)
-            .map(|(key, _)| key.span)
+        self.entries.iter().find(|(key, _)| key.name == name).map(|(key, _)| key.span)
     }
 
     fn read<T>(
@@ -96,10 +89,7 @@ impl<'n, 'a> Fields<'n, 'a> {
     /// An expression; `true` and `false` are jq too, and YAML reads them as such.
     pub fn condition(&self, name: &str, problems: &mut Diagnostics) -> Option<Source> {
         self.read(name, "a jq expression", problems, |node| match node.data {
-            Data::Bool(value) => Some(Source {
-                text: value.to_string(),
-                span: node.span,
-            }),
+            Data::Bool(value) => Some(Source { text: value.to_string(), span: node.span }),
             _ => source_of(node),
         })
     }
@@ -114,9 +104,7 @@ impl<'n, 'a> Fields<'n, 'a> {
     /// A whole number in `from..=to`.
     pub fn count(&self, name: &str, from: u32, to: u32, problems: &mut Diagnostics) -> Option<u32> {
         let what = format!("a whole number from {from} to {to}");
-        self.read(name, &what, problems, |node| {
-            whole(node).filter(|n| (from..=to).contains(n))
-        })
+        self.read(name, &what, problems, |node| whole(node).filter(|n| (from..=to).contains(n)))
     }
 
     pub fn duration_ms(&self, name: &str, problems: &mut Diagnostics) -> Option<u64> {
@@ -124,11 +112,7 @@ impl<'n, 'a> Fields<'n, 'a> {
         match duration_of(node) {
             Ok(ms) => Some(ms),
             Err(error) => {
-                problems.push(Diagnostic::error(
-                    self.place.field(name),
-                    node.span,
-                    error.to_string(),
-                ));
+                problems.push(Diagnostic::error(self.place.field(name), node.span, error.to_string()));
                 None
             }
         }
@@ -167,10 +151,7 @@ impl<'n, 'a> Fields<'n, 'a> {
         let mut names = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match item.as_str() {
-                Some(text) => names.push(Named {
-                    name: text.to_owned(),
-                    span: item.span,
-                }),
+                Some(text) => names.push(Named { name: text.to_owned(), span: item.span }),
                 None => problems.push(expected("a name", item, &place.index(index))),
             }
         }
@@ -180,23 +161,13 @@ impl<'n, 'a> Fields<'n, 'a> {
     pub fn missing(&self, name: &str, problems: &mut Diagnostics) {
         let start = self.span.start;
         // The whole object would underline everything; its first character says where.
-        let span = Span {
-            start,
-            end: start + 1,
-        };
-        problems.push(Diagnostic::error(
-            self.place.field(name),
-            span,
-            format!("missing field `{name}`"),
-        ));
+        let span = Span { start, end: start + 1 };
+        problems.push(Diagnostic::error(self.place.field(name), span, format!("missing field `{name}`")));
     }
 }
 
 pub fn source_of(node: &Node<'_>) -> Option<Source> {
-    node.as_str().map(|text| Source {
-        text: text.to_owned(),
-        span: node.span,
-    })
+    node.as_str().map(|text| Source { text: text.to_owned(), span: node.span })
 }
 
 pub fn whole(node: &Node<'_>) -> Option<u32> {

@@ -17,30 +17,20 @@ pub fn read(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Sourc
     let node = fields.get("filter")?;
     let place = fields.place.field("filter");
     if let Data::Str(text) = &node.data {
-        return Some(Source {
-            text: text.clone().into_owned(),
-            span: node.span,
-        });
+        return Some(Source { text: text.clone().into_owned(), span: node.span });
     }
     let filter = Fields::new(node, &place, FILTER_FIELDS, problems)?;
     let top = filter.count("top", 1, u32::MAX, problems);
     let least = relevance(&filter, &place, problems);
     let jq = filter.text("jq", problems);
-    program(top, least, jq).map(|text| Source {
-        text,
-        span: node.span,
-    })
+    program(top, least, jq).map(|text| Source { text, span: node.span })
 }
 
 fn relevance(filter: &Fields<'_, '_>, place: &Place<'_>, problems: &mut Diagnostics) -> Option<f64> {
     let node = filter.get("minRelevance")?;
     let value = number(node).filter(|value| (0.0..=1.0).contains(value));
     if value.is_none() {
-        problems.push(expected(
-            "a number from 0 to 1",
-            node,
-            &place.field("minRelevance"),
-        ));
+        problems.push(expected("a number from 0 to 1", node, &place.field("minRelevance")));
     }
     value
 }
@@ -57,9 +47,7 @@ pub fn of_base(filter: &Value, span: Span) -> Option<Source> {
     let text = match filter {
         Value::String(text) => Some(text.clone()),
         Value::Object(map) => program(
-            map.get("top")
-                .and_then(Value::as_u64)
-                .and_then(|top| u32::try_from(top).ok()),
+            map.get("top").and_then(Value::as_u64).and_then(|top| u32::try_from(top).ok()),
             map.get("minRelevance").and_then(Value::as_f64),
             map.get("jq").and_then(Value::as_str),
         ),
@@ -75,9 +63,7 @@ fn program(top: Option<u32>, least: Option<f64>, jq: Option<&str>) -> Option<Str
     }
     if let Some(top) = top {
         let ranked = "all(.[]; type == \"object\" and (.relevance | type) == \"number\")";
-        stages.push(format!(
-            "(if {ranked} then sort_by(-.relevance) else . end) | .[:{top}]"
-        ));
+        stages.push(format!("(if {ranked} then sort_by(-.relevance) else . end) | .[:{top}]"));
     }
     let mut parts = Vec::new();
     if !stages.is_empty() {
@@ -88,12 +74,6 @@ fn program(top: Option<u32>, least: Option<f64>, jq: Option<&str>) -> Option<Str
         ));
     }
     // The line break ends a comment that the author's text may end with.
-    parts.extend(jq.map(|jq| {
-        if stages.is_empty() {
-            jq.to_owned()
-        } else {
-            format!("({jq}\n)")
-        }
-    }));
+    parts.extend(jq.map(|jq| if stages.is_empty() { jq.to_owned() } else { format!("({jq}\n)") }));
     (!parts.is_empty()).then(|| parts.join(" | "))
 }

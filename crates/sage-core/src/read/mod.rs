@@ -63,15 +63,7 @@ pub struct Base {
 
 impl Base {
     pub fn new(kind: Kind) -> Base {
-        Base {
-            kind,
-            params: Map::new(),
-            prompt: None,
-            agent: None,
-            model: None,
-            schema: None,
-            filter: None,
-        }
+        Base { kind, params: Map::new(), prompt: None, agent: None, model: None, schema: None, filter: None }
     }
 }
 
@@ -103,9 +95,7 @@ pub(crate) fn read_into(node: &Node<'_>, library: &Library, problems: &mut Diagn
                 let list = place.field("phases");
                 template.phases.reserve(items.len());
                 for (index, item) in items.iter().enumerate() {
-                    template
-                        .phases
-                        .extend(phase::read(item, &list.index(index), library, problems));
+                    template.phases.extend(phase::read(item, &list.index(index), library, problems));
                 }
             }
             _ => problems.push(expected("a list of phases", node, &place.field("phases"))),
@@ -140,10 +130,7 @@ fn bounded(
 /// An id: small letters, digits and `-`. A wrong one is kept, so that what refers to it is not wrong as well.
 fn id(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<String> {
     let text = fields.text("id", problems)?;
-    let good = !text.is_empty()
-        && text
-            .bytes()
-            .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    let good = !text.is_empty() && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
     if !good || text.len() > 100 {
         let span = fields.get("id").map_or(fields.span, |node| node.span);
         let message = "an id has 1 to 100 small letters, digits and `-`";

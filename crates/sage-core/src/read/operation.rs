@@ -44,9 +44,7 @@ pub const OPERATION_FIELDS: &[&str] = &[
 ];
 
 /// Only time or money is lost when these are left out, so they are accepted with a warning.
-const WITHOUT_EFFECT: &[&str] = &[
-    "cache", "fallback", "hedge", "budget", "session", "role", "affinity",
-];
+const WITHOUT_EFFECT: &[&str] = &["cache", "fallback", "hedge", "budget", "session", "role", "affinity"];
 
 pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
 
@@ -71,16 +69,10 @@ pub fn read(
     warn_without_effect(&fields, problems);
     let schema = schema(&fields, problems).or(base.schema);
     let own_filter = filter::read(&fields, problems);
-    let base_filter = base
-        .filter
-        .as_ref()
-        .and_then(|filter| filter::of_base(filter, node.span));
+    let base_filter = base.filter.as_ref().and_then(|filter| filter::of_base(filter, node.span));
     let operation = Operation {
         id: id(&fields, problems).unwrap_or_default(),
-        span: fields
-            .get("id")
-            .or(fields.get("type"))
-            .map_or(first_byte(node), |named| named.span),
+        span: fields.get("id").or(fields.get("type")).map_or(first_byte(node), |named| named.span),
         kind,
         type_name,
         dynamic: expr::is_rendered_dynamic(kind, &given.params),
@@ -145,9 +137,7 @@ fn named(fields: &Fields<'_, '_>, library: &Library, problems: &mut Diagnostics)
     let Some(text) = fields.text("type", problems) else {
         return (String::new(), None);
     };
-    let base = primitive(text)
-        .map(Base::new)
-        .or_else(|| library.0.get(text).cloned());
+    let base = primitive(text).map(Base::new).or_else(|| library.0.get(text).cloned());
     if base.is_none() {
         let mut names: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
         let kinds = names.join(", ");
@@ -182,20 +172,13 @@ fn refuse_unavailable(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
         None | Some((Some("none"), _)) => {}
         Some((Some("worktree"), node)) => refuse("isolation", node.span, "isolation: worktree"),
         Some((_, node)) => {
-            problems.push(expected(
-                "`none` or `worktree`",
-                node,
-                &fields.place.field("isolation"),
-            ));
+            problems.push(expected("`none` or `worktree`", node, &fields.place.field("isolation")));
         }
     }
 }
 
 pub fn is_available(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow
-    )
+    matches!(kind, Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow)
 }
 
 fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
@@ -207,14 +190,10 @@ fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
         let place = fields.place.field(name);
         let (fits, what) = match (name, &node.data) {
             ("session" | "role", data) => (matches!(data, Data::Str(_)), "text"),
-            ("cache", data) => (
-                matches!(data, Data::Map(_) | Data::Bool(_)),
-                "an object such as {ttl: 30d}",
-            ),
-            ("affinity", data) => (
-                matches!(data, Data::Str(_) | Data::Seq(_) | Data::Map(_)),
-                "text, a list or an object",
-            ),
+            ("cache", data) => (matches!(data, Data::Map(_) | Data::Bool(_)), "an object such as {ttl: 30d}"),
+            ("affinity", data) => {
+                (matches!(data, Data::Str(_) | Data::Seq(_) | Data::Map(_)), "text, a list or an object")
+            }
             ("hedge" | "budget", Data::Seq(_) | Data::Bool(_)) => (false, "text, a number or an object"),
             _ => (true, ""),
         };
@@ -257,11 +236,7 @@ fn output(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Source>
     let leaves = text.starts_with(['/', '~']) || text.split(['/', '\\']).any(|part| part == "..");
     if text.is_empty() || leaves {
         let message = "`output` must be a path inside the project";
-        problems.push(Diagnostic::error(
-            fields.place.field("output"),
-            source.span,
-            message,
-        ));
+        problems.push(Diagnostic::error(fields.place.field("output"), source.span, message));
     }
     Some(source)
 }
@@ -277,10 +252,7 @@ fn expect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Value> 
 }
 
 fn first_byte(node: &Node<'_>) -> Span {
-    Span {
-        start: node.span.start,
-        end: node.span.start + 1,
-    }
+    Span { start: node.span.start, end: node.span.start + 1 }
 }
 
 /// A text field of the operation that may also stand in `params`.

@@ -19,9 +19,7 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Shell => &["run", "argv", "cwd", "env", "json"],
         Kind::Sleep => &["ms", "for"],
-        Kind::Agent => &[
-            "prompt", "system", "agent", "model", "tools", "script", "command", "cwd", "env",
-        ],
+        Kind::Agent => &["prompt", "system", "agent", "model", "tools", "script", "command", "cwd", "env"],
         Kind::Tool => &["server", "tool", "arguments"],
         Kind::Script => &["file", "code", "input"],
         Kind::Approval => &["message", "choices", "deadline", "default"],
@@ -47,10 +45,7 @@ impl Given {
         let place = fields.place.field("params");
         let node = fields.object("params", problems);
         let written = node.and_then(|node| Fields::any(node, &place, problems));
-        let mut given = Given {
-            params: base.params.clone(),
-            ..Given::default()
-        };
+        let mut given = Given { params: base.params.clone(), ..Given::default() };
         if is_available(base.kind) {
             if let Some(written) = &written {
                 refuse_unknown(written, base.kind, problems);
@@ -72,10 +67,8 @@ impl Given {
         if base.kind != Kind::Agent {
             for name in ["agent", "model", "prompt"] {
                 if let Some(span) = fields.key_span(name) {
-                    let message = format!(
-                        "`{name}` is only for agents, this is a `{}` step",
-                        base.kind.name()
-                    );
+                    let message =
+                        format!("`{name}` is only for agents, this is a `{}` step", base.kind.name());
                     problems.push(Diagnostic::error(fields.place.field(name), span, message));
                 }
             }
@@ -86,14 +79,10 @@ impl Given {
         self.model = text(either(fields, written, "model", problems)).or_else(|| base.model.clone());
         self.prompt = either(fields, written, "prompt", problems).or_else(|| {
             let text = base.prompt.clone()?;
-            Some(Source {
-                text,
-                span: fields.get("type").map_or(fields.span, |node| node.span),
-            })
+            Some(Source { text, span: fields.get("type").map_or(fields.span, |node| node.span) })
         });
         if let Some(prompt) = &self.prompt {
-            self.params
-                .insert("prompt".to_owned(), Value::String(prompt.text.clone()));
+            self.params.insert("prompt".to_owned(), Value::String(prompt.text.clone()));
         }
     }
 }
@@ -102,11 +91,7 @@ fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnosti
     let known = param_names(kind);
     for (key, _) in written.entries() {
         if !known.contains(&&*key.name) {
-            let message = format!(
-                "unknown parameter `{}` of `{}`",
-                printable(&key.name),
-                kind.name()
-            );
+            let message = format!("unknown parameter `{}` of `{}`", printable(&key.name), kind.name());
             let hint = did_you_mean(&key.name, known.iter().copied())
                 .unwrap_or_else(|| format!("parameters: {}", known.join(", ")));
             let place = written.place.field(&key.name);
@@ -167,16 +152,14 @@ fn value<'n>(
         (Kind::Sleep, "ms" | "for") => return ("ms", milliseconds(node, place, problems)),
         (Kind::Approval, "deadline") => return (name, milliseconds(node, place, problems)),
         (Kind::Approval, "choices") => return (name, choices(node, place, problems)),
-        (Kind::Shell, "json") => matches!(node.data, Data::Bool(_))
-            .then_some(())
-            .ok_or("true or false"),
+        (Kind::Shell, "json") => matches!(node.data, Data::Bool(_)).then_some(()).ok_or("true or false"),
         (Kind::Workflow, "inputs") => matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object"),
-        (Kind::Agent, "script") => matches!(node.data, Data::Seq(_) | Data::Str(_))
-            .then_some(())
-            .ok_or("a list of turns, or a file"),
-        (Kind::Agent, "tools") => matches!(node.data, Data::Seq(_) | Data::Str(_))
-            .then_some(())
-            .ok_or("a list of names"),
+        (Kind::Agent, "script") => {
+            matches!(node.data, Data::Seq(_) | Data::Str(_)).then_some(()).ok_or("a list of turns, or a file")
+        }
+        (Kind::Agent, "tools") => {
+            matches!(node.data, Data::Seq(_) | Data::Str(_)).then_some(()).ok_or("a list of names")
+        }
         _ => matches!(node.data, Data::Str(_)).then_some(()).ok_or("text"),
     };
     if let Err(what) = fits {
@@ -192,11 +175,7 @@ fn texts(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Valu
         return Value::Null;
     };
     if items.is_empty() {
-        problems.push(Diagnostic::error(
-            place,
-            node.span,
-            "the list is empty: it must name a program",
-        ));
+        problems.push(Diagnostic::error(place, node.span, "the list is empty: it must name a program"));
     }
     let text = |(index, item)| scalar_text(item, &place.index(index), problems);
     Value::Array(items.iter().enumerate().map(text).collect())
@@ -231,16 +210,9 @@ fn variables(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> 
     for (key, value) in entries {
         let place = place.field(&key.name);
         if key.name.is_empty() || key.name.contains(['=', '\0']) {
-            problems.push(Diagnostic::error(
-                place,
-                key.span,
-                "not a name of an environment variable",
-            ));
+            problems.push(Diagnostic::error(place, key.span, "not a name of an environment variable"));
         }
-        map.insert(
-            key.name.clone().into_owned(),
-            scalar_text(value, &place, problems),
-        );
+        map.insert(key.name.clone().into_owned(), scalar_text(value, &place, problems));
     }
     Value::Object(map)
 }
@@ -293,10 +265,7 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
     match kind {
         Kind::Shell => match (params.contains_key("run"), params.contains_key("argv")) {
             (true, true) => wrong("a shell step has either `run` or `argv`, not both", ""),
-            (false, false) => wrong(
-                "a shell step needs `run` or `argv`",
-                "params: { run: \"make test\" }",
-            ),
+            (false, false) => wrong("a shell step needs `run` or `argv`", "params: { run: \"make test\" }"),
             _ => {}
         },
         Kind::Sleep => match (params.contains_key("ms"), params.contains_key("for")) {

@@ -9,17 +9,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Data, Node};
 use crate::template::{Named, Operation, Phase, Repeat};
 
-pub const PHASE_FIELDS: &[&str] = &[
-    "id",
-    "name",
-    "join",
-    "onJoin",
-    "onFailure",
-    "dependencies",
-    "operations",
-    "timeout",
-    "repeat",
-];
+pub const PHASE_FIELDS: &[&str] =
+    &["id", "name", "join", "onJoin", "onFailure", "dependencies", "operations", "timeout", "repeat"];
 
 pub const REPEAT_FIELDS: &[&str] = &["from", "while", "max"];
 
@@ -76,26 +67,15 @@ fn name_operations(operations: &mut [Operation]) {
     if operations.iter().all(|operation| !operation.id.is_empty()) {
         return;
     }
-    let taken: HashSet<String> = operations
-        .iter()
-        .map(|o| o.id.clone())
-        .filter(|id| !id.is_empty())
-        .collect();
+    let taken: HashSet<String> =
+        operations.iter().map(|o| o.id.clone()).filter(|id| !id.is_empty()).collect();
     let mut counts: HashMap<String, u32> = HashMap::new();
     for operation in operations.iter_mut().filter(|operation| operation.id.is_empty()) {
-        let base = operation
-            .type_name
-            .rsplit('.')
-            .next()
-            .unwrap_or(&operation.type_name);
+        let base = operation.type_name.rsplit('.').next().unwrap_or(&operation.type_name);
         let count = counts.entry(base.to_owned()).or_default();
         operation.id = loop {
             *count += 1;
-            let id = if *count == 1 {
-                base.to_owned()
-            } else {
-                format!("{base}-{count}")
-            };
+            let id = if *count == 1 { base.to_owned() } else { format!("{base}-{count}") };
             if !taken.contains(&id) {
                 break id;
             }
@@ -108,14 +88,8 @@ fn repeat(fields: &Fields<'_, '_>, own: &str, problems: &mut Diagnostics) -> Opt
     let place = fields.place.field("repeat");
     let repeat = Fields::new(node, &place, REPEAT_FIELDS, problems)?;
     let from = match (repeat.text("from", problems), repeat.get("from")) {
-        (Some(text), Some(node)) => Named {
-            name: text.to_owned(),
-            span: node.span,
-        },
-        _ => Named {
-            name: own.to_owned(),
-            span: node.span,
-        },
+        (Some(text), Some(node)) => Named { name: text.to_owned(), span: node.span },
+        _ => Named { name: own.to_owned(), span: node.span },
     };
     for name in ["while", "max"] {
         if repeat.get(name).is_none() {

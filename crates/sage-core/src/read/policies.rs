@@ -7,15 +7,8 @@ use crate::source::{Data, Node};
 
 pub const JOIN_FIELDS: &[&str] = &["atLeast"];
 pub const ON_UNKNOWN_FIELDS: &[&str] = &["reconcile"];
-pub const RETRY_FIELDS: &[&str] = &[
-    "attempts",
-    "backoff",
-    "delay",
-    "maxDelay",
-    "jitter",
-    "on",
-    "progressive",
-];
+pub const RETRY_FIELDS: &[&str] =
+    &["attempts", "backoff", "delay", "maxDelay", "jitter", "on", "progressive"];
 
 /// More tries than this are a loop that forgot to end.
 const MAX_ATTEMPTS: u32 = 100;
@@ -28,10 +21,7 @@ pub fn word<T: Copy>(
     problems: &mut Diagnostics,
 ) -> Option<T> {
     let text = fields.text(name, problems)?;
-    let found = words
-        .iter()
-        .find(|(word, _)| *word == text)
-        .map(|(_, value)| *value);
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     if found.is_none() {
         let names = words.iter().map(|(word, _)| *word);
         let list: Vec<&str> = names.clone().collect();
@@ -44,20 +34,11 @@ pub fn word<T: Copy>(
 }
 
 pub fn on_join(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnJoin {
-    word(
-        fields,
-        "onJoin",
-        &[("fail", OnJoin::Fail), ("pause", OnJoin::Pause)],
-        problems,
-    )
-    .unwrap_or_default()
+    word(fields, "onJoin", &[("fail", OnJoin::Fail), ("pause", OnJoin::Pause)], problems).unwrap_or_default()
 }
 
 pub fn on_failure(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnFailure {
-    let words = [
-        ("continue", OnFailure::Continue),
-        ("failFast", OnFailure::FailFast),
-    ];
+    let words = [("continue", OnFailure::Continue), ("failFast", OnFailure::FailFast)];
     word(fields, "onFailure", &words, problems).unwrap_or_default()
 }
 
@@ -67,13 +48,9 @@ pub fn join(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Join {
     };
     let place = fields.place.field("join");
     match &node.data {
-        Data::Str(_) => word(
-            fields,
-            "join",
-            &[("all", Join::All), ("any", Join::Any)],
-            problems,
-        )
-        .unwrap_or_default(),
+        Data::Str(_) => {
+            word(fields, "join", &[("all", Join::All), ("any", Join::Any)], problems).unwrap_or_default()
+        }
         Data::Map(_) => {
             let Some(join) = Fields::new(node, &place, JOIN_FIELDS, problems) else {
                 return Join::All;
@@ -111,10 +88,9 @@ fn amount(node: &Node<'_>) -> Option<Amount> {
         return Some(Amount::Count(count));
     }
     match &node.data {
-        Data::Number(number) => number
-            .as_f64()
-            .filter(|share| *share > 0.0 && *share < 1.0)
-            .map(Amount::Share),
+        Data::Number(number) => {
+            number.as_f64().filter(|share| *share > 0.0 && *share < 1.0).map(Amount::Share)
+        }
         _ => None,
     }
 }
@@ -145,21 +121,15 @@ pub fn retry(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Retry {
     let Some(retry) = Fields::new(node, &place, RETRY_FIELDS, problems) else {
         return default;
     };
-    let backoffs = [
-        ("constant", Backoff::Constant),
-        ("linear", Backoff::Linear),
-        ("exponential", Backoff::Exponential),
-    ];
+    let backoffs =
+        [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
     let delay_ms = retry.duration_ms("delay", problems).unwrap_or(default.delay_ms);
     Retry {
         // Who writes a retry policy wants a retry.
         attempts: retry.count("attempts", 1, MAX_ATTEMPTS, problems).unwrap_or(3),
         backoff: word(&retry, "backoff", &backoffs, problems).unwrap_or_default(),
         delay_ms,
-        max_delay_ms: retry
-            .duration_ms("maxDelay", problems)
-            .unwrap_or(default.max_delay_ms)
-            .max(delay_ms),
+        max_delay_ms: retry.duration_ms("maxDelay", problems).unwrap_or(default.max_delay_ms).max(delay_ms),
         jitter: retry.flag("jitter", problems).unwrap_or(default.jitter),
         on: classes(&retry, problems),
         progressive: retry.flag("progressive", problems).unwrap_or(default.progressive),
@@ -170,10 +140,7 @@ fn classes(retry: &Fields<'_, '_>, problems: &mut Diagnostics) -> Vec<FailureCla
     let mut classes = Vec::new();
     let place = retry.place.field("on");
     for (index, named) in retry.names("on", problems).into_iter().enumerate() {
-        match FailureClass::ALL
-            .into_iter()
-            .find(|class| class.name() == named.name)
-        {
+        match FailureClass::ALL.into_iter().find(|class| class.name() == named.name) {
             Some(class) => classes.push(class),
             None => {
                 let names = || FailureClass::ALL.into_iter().map(FailureClass::name);
@@ -198,11 +165,7 @@ pub fn on_unknown(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnUnkn
             "retry" => return OnUnknown::Retry,
             "ask" => return OnUnknown::Ask,
             _ => {
-                problems.push(expected(
-                    "`retry`, `ask` or {reconcile: \"command\"}",
-                    node,
-                    &place,
-                ));
+                problems.push(expected("`retry`, `ask` or {reconcile: \"command\"}", node, &place));
                 return OnUnknown::Retry;
             }
         }
@@ -220,10 +183,5 @@ pub fn on_unknown(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnUnkn
 }
 
 pub fn priority(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<u8> {
-    word(
-        fields,
-        "priority",
-        &[("P0", 0u8), ("P1", 1), ("P2", 2), ("P3", 3)],
-        problems,
-    )
+    word(fields, "priority", &[("P0", 0u8), ("P1", 1), ("P2", 2), ("P3", 3)], problems)
 }

@@ -47,15 +47,20 @@ fn operation(text: &str) -> Operation {
 /// `field: message (hint)` of everything said about an operation.
 fn said(text: &str) -> Vec<String> {
     let (_, problems) = read(&wrap(text));
-    problems.iter().map(|p| {
-        let field = p.field.strip_prefix("phases[0].operations[0]").unwrap_or(&p.field);
-        let hint = p.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        format!("{}{field}: {}{hint}", if p.is_error() { "" } else { "warning " }, p.message)
-    }).collect()
+    problems
+        .iter()
+        .map(|p| {
+            let field = p.field.strip_prefix("phases[0].operations[0]").unwrap_or(&p.field);
+            let hint = p.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{}{field}: {}{hint}", if p.is_error() { "" } else { "warning " }, p.message)
+        })
+        .collect()
 }
 
 fn phase(text: &str) -> (Option<Phase>, Vec<String>) {
-    let text = format!("name: t\nphases:\n  - {{id: p, operations: [{{type: sleep, params: {{ms: 1}}}}], {text}}}\n");
+    let text = format!(
+        "name: t\nphases:\n  - {{id: p, operations: [{{type: sleep, params: {{ms: 1}}}}], {text}}}\n"
+    );
     let (template, problems) = read(&text);
     let messages = problems.into_iter().map(|p| format!("{}: {}", p.field, p.message)).collect();
     (template.map(|mut template| template.phases.remove(0)), messages)
@@ -97,11 +102,17 @@ fn the_example_of_the_design_is_read() {
     assert_eq!(ids, ["market", "competitive", "practices", "extract"]);
     let market = &research.operations[0];
     assert_eq!((market.kind, market.agent.as_deref()), (Kind::Agent, Some("claude")));
-    assert_eq!(Value::Object(market.params.clone()), json!({"system": "be brief", "prompt": "Research {{ title }}"}));
+    assert_eq!(
+        Value::Object(market.params.clone()),
+        json!({"system": "be brief", "prompt": "Research {{ title }}"})
+    );
     assert!(market.dynamic);
     assert_eq!(market.schema, Some(json!({"type": "object"})));
     let specification = &template.phases[1];
-    assert_eq!((specification.name.as_str(), specification.operations[0].id.as_str()), ("specification", "specify"));
+    assert_eq!(
+        (specification.name.as_str(), specification.operations[0].id.as_str()),
+        ("specification", "specify")
+    );
     assert_eq!(specification.dependencies[0].name, "research");
     assert_eq!(specification.operations[0].output.as_ref().unwrap().text, "docs/specs/{{ feature }}/spec.md");
 }
@@ -243,14 +254,26 @@ fn phases_take_joins_and_policies() {
     }
     assert_eq!(phase("onFailure: failFast").0.unwrap().on_failure, OnFailure::FailFast);
     for (text, expected) in [
-        ("join: {atLeast: 0}", "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number 0"),
-        ("join: {atLeast: 1.5}", "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number 1.5"),
-        ("join: {atLeast: -1}", "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number -1"),
+        (
+            "join: {atLeast: 0}",
+            "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number 0",
+        ),
+        (
+            "join: {atLeast: 1.5}",
+            "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number 1.5",
+        ),
+        (
+            "join: {atLeast: -1}",
+            "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number -1",
+        ),
         ("join: {atleast: 1}", "phases[0].join.atLeast: missing field `atLeast`"),
         ("join: 3", "phases[0].join: expected `all`, `any` or {atLeast: ...}, found the number 3"),
         ("onJoin: stop", "phases[0].onJoin: `stop` is not a value of `onJoin`"),
         ("onFailure: failfast", "phases[0].onFailure: `failfast` is not a value of `onFailure`"),
-        ("repeat: {while: 'true', max: 0}", "phases[0].repeat.max: expected a whole number from 1 to 1000, found the number 0"),
+        (
+            "repeat: {while: 'true', max: 0}",
+            "phases[0].repeat.max: expected a whole number from 1 to 1000, found the number 0",
+        ),
         ("repeat: {max: 2}", "phases[0].repeat.while: missing field `while`"),
         ("name: ''", "phases[0].name: `name` must have 1 to 50 characters"),
         ("dependencies: [1]", "phases[0].dependencies[0]: expected a name, found the number 1"),
@@ -281,12 +304,30 @@ fn retries_are_read_in_both_forms() {
     assert_eq!(operation("{type: pause.short}").retry, Retry::default());
     assert_eq!(operation("{type: pause.short, retry: {delay: 5m}}").retry.max_delay_ms, 300_000);
     for (text, expected) in [
-        ("{type: pause.short, retry: 0}", ".retry: expected a whole number from 1 to 100, found the number 0"),
-        ("{type: pause.short, retry: -1}", ".retry: expected a whole number from 1 to 100, found the number -1"),
-        ("{type: pause.short, retry: 1.5}", ".retry: expected a whole number from 1 to 100, found the number 1.5"),
-        ("{type: pause.short, retry: {attempts: 4294967296}}", ".retry.attempts: expected a whole number from 1 to 100, found the number 4294967296"),
-        ("{type: pause.short, retry: {backof: linear}}", ".retry.backof: unknown field `backof` (did you mean `backoff`?)"),
-        ("{type: pause.short, retry: {on: [timeot]}}", ".retry.on[0]: `timeot` is not a class of failures (did you mean `timeout`?)"),
+        (
+            "{type: pause.short, retry: 0}",
+            ".retry: expected a whole number from 1 to 100, found the number 0",
+        ),
+        (
+            "{type: pause.short, retry: -1}",
+            ".retry: expected a whole number from 1 to 100, found the number -1",
+        ),
+        (
+            "{type: pause.short, retry: 1.5}",
+            ".retry: expected a whole number from 1 to 100, found the number 1.5",
+        ),
+        (
+            "{type: pause.short, retry: {attempts: 4294967296}}",
+            ".retry.attempts: expected a whole number from 1 to 100, found the number 4294967296",
+        ),
+        (
+            "{type: pause.short, retry: {backof: linear}}",
+            ".retry.backof: unknown field `backof` (did you mean `backoff`?)",
+        ),
+        (
+            "{type: pause.short, retry: {on: [timeot]}}",
+            ".retry.on[0]: `timeot` is not a class of failures (did you mean `timeout`?)",
+        ),
         ("{type: pause.short, retry: often}", ".retry: expected an object, found text"),
     ] {
         assert_eq!(said(text), [expected], "{text}");
@@ -295,8 +336,14 @@ fn retries_are_read_in_both_forms() {
 
 #[test]
 fn the_small_policies_are_read() {
-    assert_eq!(operation("{type: pause.short, foreach: '[1]', tolerate: 2}").tolerate, Some(Tolerate::Count(2)));
-    assert_eq!(operation("{type: pause.short, foreach: '[1]', tolerate: 0.25}").tolerate, Some(Tolerate::Share(0.25)));
+    assert_eq!(
+        operation("{type: pause.short, foreach: '[1]', tolerate: 2}").tolerate,
+        Some(Tolerate::Count(2))
+    );
+    assert_eq!(
+        operation("{type: pause.short, foreach: '[1]', tolerate: 0.25}").tolerate,
+        Some(Tolerate::Share(0.25))
+    );
     assert_eq!(operation("{type: pause.short, onUnknown: ask}").on_unknown, OnUnknown::Ask);
     let reconcile = operation("{type: pause.short, onUnknown: {reconcile: ./done.sh}}").on_unknown;
     assert_eq!(reconcile, OnUnknown::Reconcile("./done.sh".to_owned()));
@@ -305,16 +352,43 @@ fn the_small_policies_are_read() {
     assert_eq!(operation("{type: pause.short, needs: a/b}").needs[0].name, "a/b");
     assert_eq!(operation("{type: pause.short, idleTimeout: 300, pool: cpu}").idle_timeout_ms, Some(300));
     for (text, expected) in [
-        ("{type: pause.short, priority: P4}", ".priority: `P4` is not a value of `priority` (one of: P0, P1, P2, P3)"),
-        ("{type: pause.short, onUnknown: maybe}", ".onUnknown: expected `retry`, `ask` or {reconcile: \"command\"}, found text"),
-        ("{type: pause.short, onUnknown: {reconcile: ''}}", ".onUnknown.reconcile: missing field `reconcile`"),
-        ("{type: pause.short, foreach: '[1]', tolerate: 1.5}", ".tolerate: expected a count of items that may fail, or a share below 1, found the number 1.5"),
-        ("{type: pause.short, foreach: '[1]', tolerate: -1}", ".tolerate: expected a count of items that may fail, or a share below 1, found the number -1"),
+        (
+            "{type: pause.short, priority: P4}",
+            ".priority: `P4` is not a value of `priority` (one of: P0, P1, P2, P3)",
+        ),
+        (
+            "{type: pause.short, onUnknown: maybe}",
+            ".onUnknown: expected `retry`, `ask` or {reconcile: \"command\"}, found text",
+        ),
+        (
+            "{type: pause.short, onUnknown: {reconcile: ''}}",
+            ".onUnknown.reconcile: missing field `reconcile`",
+        ),
+        (
+            "{type: pause.short, foreach: '[1]', tolerate: 1.5}",
+            ".tolerate: expected a count of items that may fail, or a share below 1, found the number 1.5",
+        ),
+        (
+            "{type: pause.short, foreach: '[1]', tolerate: -1}",
+            ".tolerate: expected a count of items that may fail, or a share below 1, found the number -1",
+        ),
         ("{type: pause.short, foreach: [1, 2]}", ".foreach: expected text, found a list"),
-        ("{type: pause.short, foreach: '[1]', maxParallel: 0}", ".maxParallel: expected a whole number from 1 to 100000, found the number 0"),
-        ("{type: pause.short, maxParallel: 2}", "warning .maxParallel: `maxParallel` has no effect without `foreach`"),
-        ("{type: pause.short, timeout: soon}", ".timeout: `soon` is not a duration; write milliseconds, or text such as \"10m\" or \"1h 30m\""),
-        ("{type: pause.short, timeout: 99999999999999999999d}", ".timeout: the duration is longer than 100 years"),
+        (
+            "{type: pause.short, foreach: '[1]', maxParallel: 0}",
+            ".maxParallel: expected a whole number from 1 to 100000, found the number 0",
+        ),
+        (
+            "{type: pause.short, maxParallel: 2}",
+            "warning .maxParallel: `maxParallel` has no effect without `foreach`",
+        ),
+        (
+            "{type: pause.short, timeout: soon}",
+            ".timeout: `soon` is not a duration; write milliseconds, or text such as \"10m\" or \"1h 30m\"",
+        ),
+        (
+            "{type: pause.short, timeout: 99999999999999999999d}",
+            ".timeout: the duration is longer than 100 years",
+        ),
         ("{type: pause.short, schema: text}", ".schema: expected a JSON Schema, found text"),
         ("{type: pause.short, needs: [3]}", ".needs[0]: expected a name, found the number 3"),
     ] {
@@ -325,15 +399,23 @@ fn the_small_policies_are_read() {
 #[test]
 fn types_are_kinds_or_named_operations() {
     assert_eq!(said("{type: shel}"), [".type: unknown type `shel` (did you mean `shell`?)"]);
-    assert_eq!(said("{type: reserch.market}"), [".type: unknown type `reserch.market` (did you mean `research.market`?)"]);
+    assert_eq!(
+        said("{type: reserch.market}"),
+        [".type: unknown type `reserch.market` (did you mean `research.market`?)"]
+    );
     assert_eq!(
         said("{type: zzzzzzz}"),
-        [".type: unknown type `zzzzzzz` (kinds: shell, sleep, agent, tool, script, approval, workflow, verify, synthesize)"]
+        [
+            ".type: unknown type `zzzzzzz` (kinds: shell, sleep, agent, tool, script, approval, workflow, verify, synthesize)"
+        ]
     );
     assert_eq!(said("{type: 3}"), [".type: expected text, found the number 3"]);
     assert_eq!(said("{id: x}"), [".type: missing field `type`"]);
     assert_eq!(operation("{type: pause.short}").params["ms"], json!(5));
-    assert_eq!(operation("{type: pause.short, params: {for: 1s}}").params, *json!({"ms": 1000}).as_object().unwrap());
+    assert_eq!(
+        operation("{type: pause.short, params: {for: 1s}}").params,
+        *json!({"ms": 1000}).as_object().unwrap()
+    );
     let own = operation("{type: research.market, prompt: mine, agent: codex, filter: '.[0]', schema: true}");
     assert_eq!((own.prompt.unwrap().text.as_str(), own.agent.as_deref()), ("mine", Some("codex")));
     assert_eq!((own.filter.unwrap().text.as_str(), own.schema), (".[0]", Some(json!(true))));
@@ -342,14 +424,34 @@ fn types_are_kinds_or_named_operations() {
 #[test]
 fn what_this_version_cannot_do_is_never_ignored() {
     for kind in ["tool", "script", "verify", "synthesize"] {
-        assert_eq!(said(&format!("{{type: {kind}}}")), [format!(".type: the kind `{kind}` is not available in this version")]);
+        assert_eq!(
+            said(&format!("{{type: {kind}}}")),
+            [format!(".type: the kind `{kind}` is not available in this version")]
+        );
     }
     assert_eq!(said("{type: old.tool}"), [".type: the kind `tool` is not available in this version"]);
-    assert_eq!(said("{type: pause.short, isolation: worktree}"), [".isolation: `isolation: worktree` is not available in this version"]);
-    assert_eq!(said("{type: pause.short, verify: {}}"), [".verify: `verify` is not available in this version"]);
+    assert_eq!(
+        said("{type: pause.short, isolation: worktree}"),
+        [".isolation: `isolation: worktree` is not available in this version"]
+    );
+    assert_eq!(
+        said("{type: pause.short, verify: {}}"),
+        [".verify: `verify` is not available in this version"]
+    );
     assert_eq!(said("{type: pause.short, isolation: none}"), [""; 0]);
-    assert_eq!(said("{type: pause.short, isolation: jail}"), [".isolation: expected `none` or `worktree`, found text"]);
-    for field in ["cache: {ttl: 30d}", "fallback: cache", "hedge: 2", "budget: 5usd", "session: s", "role: r", "affinity: cpu"] {
+    assert_eq!(
+        said("{type: pause.short, isolation: jail}"),
+        [".isolation: expected `none` or `worktree`, found text"]
+    );
+    for field in [
+        "cache: {ttl: 30d}",
+        "fallback: cache",
+        "hedge: 2",
+        "budget: 5usd",
+        "session: s",
+        "role: r",
+        "affinity: cpu",
+    ] {
         let name = field.split(':').next().unwrap();
         let expected = format!("warning .{name}: `{name}` has no effect in this version");
         assert_eq!(said(&format!("{{type: pause.short, {field}}}")), [expected]);
@@ -361,31 +463,64 @@ fn what_this_version_cannot_do_is_never_ignored() {
 fn parameters_are_checked_by_kind() {
     for (text, expected) in [
         ("{type: shell}", ".params: a shell step needs `run` or `argv` (params: { run: \"make test\" })"),
-        ("{type: shell, params: {run: a, argv: [b]}}", ".params: a shell step has either `run` or `argv`, not both"),
+        (
+            "{type: shell, params: {run: a, argv: [b]}}",
+            ".params: a shell step has either `run` or `argv`, not both",
+        ),
         ("{type: shell, params: {run: 3}}", ".params.run: expected text, found the number 3"),
         ("{type: shell, params: {argv: []}}", ".params.argv: the list is empty: it must name a program"),
         ("{type: shell, params: {argv: [[a]]}}", ".params.argv[0]: expected text, found a list"),
         ("{type: shell, params: {argv: ls}}", ".params.argv: expected a list of texts, found text"),
         ("{type: shell, params: {run: a, env: {A: [1]}}}", ".params.env.A: expected text, found a list"),
-        ("{type: shell, params: {run: a, env: {A=B: x}}}", ".params.env.A=B: not a name of an environment variable"),
+        (
+            "{type: shell, params: {run: a, env: {A=B: x}}}",
+            ".params.env.A=B: not a name of an environment variable",
+        ),
         ("{type: shell, params: {run: a, json: yes}}", ".params.json: expected true or false, found text"),
-        ("{type: shell, params: {run: a, cmd: b}}", ".params.cmd: unknown parameter `cmd` of `shell` (did you mean `cwd`?)"),
+        (
+            "{type: shell, params: {run: a, cmd: b}}",
+            ".params.cmd: unknown parameter `cmd` of `shell` (did you mean `cwd`?)",
+        ),
         ("{type: shell, params: [a]}", ".params: expected an object, found a list"),
         ("{type: sleep}", ".params: a sleep step needs `ms` or `for` (params: { for: 2s })"),
         ("{type: sleep, params: {ms: -1}}", ".params.ms: a duration cannot be negative"),
         ("{type: agent}", ".params: an agent needs a `prompt`"),
-        ("{type: agent, agent: claude, params: {script: []}, prompt: x}", ".params: `script` is only for the agent `fake`"),
+        (
+            "{type: agent, agent: claude, params: {script: []}, prompt: x}",
+            ".params: `script` is only for the agent `fake`",
+        ),
         ("{type: agent, prompt: a, params: {prompt: b}}", ".params.prompt: `prompt` is given twice"),
-        ("{type: agent, params: {script: 3}}", ".params.script: expected a list of turns, or a file, found the number 3"),
-        ("{type: shell, params: {run: a}, prompt: b}", ".prompt: `prompt` is only for agents, this is a `shell` step"),
+        (
+            "{type: agent, params: {script: 3}}",
+            ".params.script: expected a list of turns, or a file, found the number 3",
+        ),
+        (
+            "{type: shell, params: {run: a}, prompt: b}",
+            ".prompt: `prompt` is only for agents, this is a `shell` step",
+        ),
         ("{type: approval, params: {choices: []}}", ".params.choices: there must be a choice"),
         ("{type: approval, params: {choices: [a, a]}}", ".params.choices[1]: duplicate choice `a`"),
-        ("{type: approval, params: {choices: [a, b], default: c}}", ".params: `default` is not one of the choices (choices: a, b)"),
-        ("{type: approval, params: {default: maybe}}", ".params: `default` is not one of the choices (choices: approve, reject)"),
-        ("{type: approval, params: {deadline: later}}", ".params.deadline: `later` is not a duration; write milliseconds, or text such as \"10m\" or \"1h 30m\""),
+        (
+            "{type: approval, params: {choices: [a, b], default: c}}",
+            ".params: `default` is not one of the choices (choices: a, b)",
+        ),
+        (
+            "{type: approval, params: {default: maybe}}",
+            ".params: `default` is not one of the choices (choices: approve, reject)",
+        ),
+        (
+            "{type: approval, params: {deadline: later}}",
+            ".params.deadline: `later` is not a duration; write milliseconds, or text such as \"10m\" or \"1h 30m\"",
+        ),
         ("{type: workflow}", ".params: a workflow step needs the name of a `template`"),
-        ("{type: workflow, params: {template: '{{ inputs.t }}'}}", ".params.template: the template of a `workflow` step must be a plain name: it is part of the plan"),
-        ("{type: workflow, params: {template: x, inputs: [1]}}", ".params.inputs: expected an object, found a list"),
+        (
+            "{type: workflow, params: {template: '{{ inputs.t }}'}}",
+            ".params.template: the template of a `workflow` step must be a plain name: it is part of the plan",
+        ),
+        (
+            "{type: workflow, params: {template: x, inputs: [1]}}",
+            ".params.inputs: expected an object, found a list",
+        ),
         ("{type: shell, run: make}", ".run: unknown field `run` (write it under `params`: { run: ... })"),
     ] {
         assert!(said(text).contains(&expected.to_owned()), "{text}: {:?}", said(text));
@@ -397,10 +532,19 @@ fn parameters_reach_the_executor_in_one_form() {
     for (text, expected) in [
         ("{type: sleep, params: {for: 2s}}", json!({"ms": 2000})),
         ("{type: sleep, params: {ms: '{{ inputs.wait }}'}}", json!({"ms": "{{ inputs.wait }}"})),
-        ("{type: approval, params: {message: ok?, deadline: 1h, choices: [y, n], default: n}}", json!({"message": "ok?", "deadline": 3600000, "choices": ["y", "n"], "default": "n"})),
-        ("{type: agent, params: {prompt: p, system: s, agent: fake, model: m}}", json!({"system": "s", "prompt": "p"})),
+        (
+            "{type: approval, params: {message: ok?, deadline: 1h, choices: [y, n], default: n}}",
+            json!({"message": "ok?", "deadline": 3600000, "choices": ["y", "n"], "default": "n"}),
+        ),
+        (
+            "{type: agent, params: {prompt: p, system: s, agent: fake, model: m}}",
+            json!({"system": "s", "prompt": "p"}),
+        ),
         ("{type: agent, agent: fake, params: {script: [{say: hi}]}}", json!({"script": [{"say": "hi"}]})),
-        ("{type: shell, params: {run: x, env: {N: 1, B: true}}}", json!({"run": "x", "env": {"N": "1", "B": "true"}})),
+        (
+            "{type: shell, params: {run: x, env: {N: 1, B: true}}}",
+            json!({"run": "x", "env": {"N": "1", "B": "true"}}),
+        ),
     ] {
         assert_eq!(Value::Object(operation(text).params), expected, "{text}");
     }
@@ -429,10 +573,20 @@ fn filters_become_one_jq_program() {
     assert_eq!(names(&run("{minRelevance: 0.5}", &list)), "bcd");
     assert_eq!(names(&run("{top: 1, minRelevance: 0.5, jq: 'reverse # end'}", &list)), "b");
     assert_eq!(names(&run("{minRelevance: 0.5, jq: reverse}", &list)), "dcb");
-    assert_eq!(run("{top: 2}", &json!(["x", "y", "z"])), json!(["x", "y"]), "the first, where nothing is ranked");
+    assert_eq!(
+        run("{top: 2}", &json!(["x", "y", "z"])),
+        json!(["x", "y"]),
+        "the first, where nothing is ranked"
+    );
     assert_eq!(run("{top: 2}", &json!([{"relevance": "high"}, 2, 3])), json!([{"relevance": "high"}, 2]));
-    assert_eq!(run("{minRelevance: 0.5}", &json!(["x", {"a": 1}, {"relevance": 0.1}])), json!(["x", {"a": 1}]));
-    assert_eq!(run("{top: 1}", &json!({"summary": "s", "findings": list})), json!({"summary": "s", "findings": [{"t": "b", "relevance": 0.9}]}));
+    assert_eq!(
+        run("{minRelevance: 0.5}", &json!(["x", {"a": 1}, {"relevance": 0.1}])),
+        json!(["x", {"a": 1}])
+    );
+    assert_eq!(
+        run("{top: 1}", &json!({"summary": "s", "findings": list})),
+        json!({"summary": "s", "findings": [{"t": "b", "relevance": 0.9}]})
+    );
     assert_eq!(run("{top: 1}", &json!({"other": 1})), json!({"other": 1}));
     assert_eq!(run("{top: 1}", &json!("text")), json!("text"));
     assert_eq!(run("{top: 1}", &json!([])), json!([]));
@@ -441,8 +595,14 @@ fn filters_become_one_jq_program() {
     let base = operation("{type: research.market}").filter.unwrap();
     assert!(base.text.contains(".[:9]"), "{}", base.text);
     for (text, expected) in [
-        ("{type: pause.short, filter: {top: 0}}", ".filter.top: expected a whole number from 1 to 4294967295, found the number 0"),
-        ("{type: pause.short, filter: {minRelevance: 2}}", ".filter.minRelevance: expected a number from 0 to 1, found the number 2"),
+        (
+            "{type: pause.short, filter: {top: 0}}",
+            ".filter.top: expected a whole number from 1 to 4294967295, found the number 0",
+        ),
+        (
+            "{type: pause.short, filter: {minRelevance: 2}}",
+            ".filter.minRelevance: expected a number from 0 to 1, found the number 2",
+        ),
         ("{type: pause.short, filter: {tpo: 2}}", ".filter.tpo: unknown field `tpo` (did you mean `top`?)"),
         ("{type: pause.short, filter: 3}", ".filter: expected an object, found the number 3"),
     ] {
@@ -464,13 +624,17 @@ fn an_output_stays_in_the_project() {
 fn expectations_have_a_shape() {
     let good = operation("{type: pause.short, expect: {files: [a.md], headMoved: true, command: make test}}");
     assert_eq!(good.expect, Some(json!({"files": ["a.md"], "headMoved": true, "command": "make test"})));
-    assert_eq!(said("{type: pause.short, expect: {file: a}}"), [".expect.file: unknown field `file` (did you mean `files`?)"]);
+    assert_eq!(
+        said("{type: pause.short, expect: {file: a}}"),
+        [".expect.file: unknown field `file` (did you mean `files`?)"]
+    );
 }
 
 #[test]
 fn every_field_that_is_listed_is_known_to_the_reader() {
     for name in OPERATION_FIELDS {
-        let text = format!("{{type: pause.short, {name}: x}}").replace("type: pause.short, type: x", "type: pause.short");
+        let text = format!("{{type: pause.short, {name}: x}}")
+            .replace("type: pause.short, type: x", "type: pause.short");
         assert!(said(&text).iter().all(|line| !line.contains("unknown field")), "{name}: {:?}", said(&text));
     }
 }

@@ -20,11 +20,7 @@ pub enum FoldError {
     #[error("`{kind}` names the step `{step}`, which does not exist")]
     NoStep { kind: &'static str, step: String },
     #[error("`{kind}` does not fit step `{step}`, which is {state}")]
-    Misfit {
-        kind: &'static str,
-        step: String,
-        state: &'static str,
-    },
+    Misfit { kind: &'static str, step: String, state: &'static str },
     #[error("`{kind}` names the phase `{phase}`, which does not exist")]
     NoPhase { kind: &'static str, phase: String },
     #[error("template `{name}` of the journal cannot be read: {why}")]
@@ -34,18 +30,13 @@ pub enum FoldError {
 }
 
 fn compile(frozen: &Frozen) -> Result<Arc<Plan>, FoldError> {
-    let template = crate::load::reload(frozen).map_err(|why| FoldError::Template {
-        name: frozen.name.clone(),
-        why,
-    })?;
+    let template =
+        crate::load::reload(frozen).map_err(|why| FoldError::Template { name: frozen.name.clone(), why })?;
     Ok(Arc::new(Plan::new(template)?))
 }
 
 fn compile_all(templates: &[Frozen]) -> Result<HashMap<String, Arc<Plan>>, FoldError> {
-    templates
-        .iter()
-        .map(|frozen| Ok((frozen.name.clone(), compile(frozen)?)))
-        .collect()
+    templates.iter().map(|frozen| Ok((frozen.name.clone(), compile(frozen)?))).collect()
 }
 
 impl Run {
@@ -99,16 +90,11 @@ impl Run {
             }
             Event::RunImported(imported) => self.imported(imported, now),
             Event::RunPaused(paused) => {
-                self.status = Status::Paused {
-                    reason: paused.reason,
-                    until: paused.until,
-                };
+                self.status = Status::Paused { reason: paused.reason, until: paused.until };
                 self.signals.extend(paused.signal.clone());
             }
             Event::RunCancelled(cancelled) => {
-                self.status = Status::Cancelled {
-                    resumable: cancelled.resumable,
-                };
+                self.status = Status::Cancelled { resumable: cancelled.resumable };
                 self.signals.extend(cancelled.signal.clone());
             }
             Event::RunFinished(finished) => self.status = Status::Finished(finished.verdict),
@@ -137,26 +123,16 @@ impl Run {
     }
 
     fn named(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
-        self.find(path).ok_or_else(|| FoldError::NoStep {
-            kind,
-            step: path.to_string(),
-        })
+        self.find(path).ok_or_else(|| FoldError::NoStep { kind, step: path.to_string() })
     }
 
     fn phase_named(&self, kind: &'static str, path: &str) -> Result<PhaseId, FoldError> {
-        self.find_phase(path).ok_or_else(|| FoldError::NoPhase {
-            kind,
-            phase: path.to_string(),
-        })
+        self.find_phase(path).ok_or_else(|| FoldError::NoPhase { kind, phase: path.to_string() })
     }
 
     fn misfit(&self, kind: &'static str, id: StepId) -> FoldError {
         let step = self.step(id);
-        FoldError::Misfit {
-            kind,
-            step: step.path.to_string(),
-            state: step.state.name(),
-        }
+        FoldError::Misfit { kind, step: step.path.to_string(), state: step.state.name() }
     }
 
     fn startable(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
@@ -178,13 +154,7 @@ impl Run {
         let ask = event.ask.clone().map(Arc::new);
         self.transition(
             id,
-            State::Running(Running {
-                since_ms: now,
-                until: event.until,
-                ask,
-                stopping: false,
-                pid: None,
-            }),
+            State::Running(Running { since_ms: now, until: event.until, ask, stopping: false, pid: None }),
         );
         Ok(())
     }
@@ -207,28 +177,13 @@ impl Run {
         };
         self.charge(id, event.attempt, event.ms, &event.usage);
         match &event.end {
-            End::Succeeded {
-                result,
-                full,
-                artifacts,
-            } => {
-                let output = Output::Leaf {
-                    result: result.clone(),
-                    full: full.clone(),
-                    artifacts: artifacts.clone(),
-                };
+            End::Succeeded { result, full, artifacts } => {
+                let output =
+                    Output::Leaf { result: result.clone(), full: full.clone(), artifacts: artifacts.clone() };
                 self.succeeded(id, Arc::new(output), now);
             }
-            End::Failed {
-                class,
-                message,
-                partial,
-            } => {
-                let failure = Failure {
-                    class: *class,
-                    message: message.clone(),
-                    partial: partial.clone(),
-                };
+            End::Failed { class, message, partial } => {
+                let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
                 self.step_mut(id).failure = Some(Box::new(failure));
                 self.settle(id, State::Failed, now);
             }
@@ -276,18 +231,11 @@ impl Run {
 
     fn retried(&mut self, event: &StepRetried) -> Result<(), FoldError> {
         let id = self.named("step.retried", &event.step)?;
-        if !matches!(
-            self.step(id).state,
-            State::Running(_) | State::Ready | State::Backoff { .. }
-        ) {
+        if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Err(self.misfit("step.retried", id));
         }
         self.charge(id, event.attempt, event.ms, &event.usage);
-        let failure = Failure {
-            class: event.class,
-            message: event.message.clone(),
-            partial: None,
-        };
+        let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         step.attempts = event.attempt;
@@ -300,25 +248,13 @@ impl Run {
         self.signals.extend(event.signal.clone());
         let rejected = event.choice == "reject";
         let failure = || {
-            let said = event
-                .message
-                .as_deref()
-                .map(|m| format!(": {m}"))
-                .unwrap_or_default();
+            let said = event.message.as_deref().map(|m| format!(": {m}")).unwrap_or_default();
             let message = format!("rejected by {}{said}", event.by);
-            Some(Box::new(Failure {
-                class: crate::policy::FailureClass::Rejected,
-                message,
-                partial: None,
-            }))
+            Some(Box::new(Failure { class: crate::policy::FailureClass::Rejected, message, partial: None }))
         };
         match &self.step(id).state {
             State::Running(running) if running.ask.is_some() && !rejected => {
-                let output = Output::Leaf {
-                    result: event.result.clone(),
-                    full: None,
-                    artifacts: Vec::new(),
-                };
+                let output = Output::Leaf { result: event.result.clone(), full: None, artifacts: Vec::new() };
                 self.succeeded(id, Arc::new(output), now);
             }
             State::Unknown if !rejected => {
@@ -339,12 +275,7 @@ impl Run {
         self.tally.total = self.tally.total.saturating_sub(1);
         self.step_mut(id).started_ms = now;
         match &event.into {
-            Expansion::Items {
-                count,
-                items,
-                digests,
-                ordinals,
-            } => {
+            Expansion::Items { count, items, digests, ordinals } => {
                 self.expand_items(id, *count, items, digests, ordinals, now);
             }
             Expansion::Scope { template, inputs } => {
@@ -358,23 +289,8 @@ impl Run {
                 let (identity, height) = (self.identity_below(id), self.step(id).height);
                 let scope = ScopeId(self.scopes.len() as u32);
                 self.step_mut(id).children = Some(Box::new(Children::Scope(scope)));
-                self.transition(
-                    id,
-                    State::Open {
-                        left: 0,
-                        failed: 0,
-                        cancelling: false,
-                    },
-                );
-                self.lay_out(
-                    plan,
-                    Some(id),
-                    prefix,
-                    Some(inputs.clone()),
-                    identity,
-                    height,
-                    now,
-                );
+                self.transition(id, State::Open { left: 0, failed: 0, cancelling: false });
+                self.lay_out(plan, Some(id), prefix, Some(inputs.clone()), identity, height, now);
             }
         }
         Ok(())
@@ -392,13 +308,7 @@ impl Run {
         let first = self.steps.len() as u32;
         let (path, scope, plan_step, phase, height) = {
             let step = self.step(fan);
-            (
-                step.path.clone(),
-                step.scope,
-                step.plan_step,
-                step.phase,
-                step.height,
-            )
+            (step.path.clone(), step.scope, step.plan_step, step.phase, step.height)
         };
         for index in 0..count {
             let path = format!("{path}[{index}]").into();
@@ -412,14 +322,7 @@ impl Run {
             ordinals: ordinals.to_vec(),
         };
         self.step_mut(fan).children = Some(Box::new(children));
-        self.transition(
-            fan,
-            State::Open {
-                left: count,
-                failed: 0,
-                cancelling: false,
-            },
-        );
+        self.transition(fan, State::Open { left: count, failed: 0, cancelling: false });
         for step in steps {
             self.step_mut(step).ready_ms = now;
             self.transition(step, State::Ready);
@@ -438,10 +341,7 @@ impl Run {
         let Some((fan, index)) = step.item else {
             return outer;
         };
-        let Some(Children::Items {
-            digests, ordinals, ..
-        }) = self.step(fan).children.as_deref()
-        else {
+        let Some(Children::Items { digests, ordinals, .. }) = self.step(fan).children.as_deref() else {
             return outer;
         };
         let (item, ordinal) = (digests[index as usize], ordinals[index as usize]);
@@ -581,11 +481,7 @@ impl Run {
                 }
                 self.step_mut(id).reused = true;
                 self.tally.reused += 1;
-                let output = Output::Leaf {
-                    result: payload.clone(),
-                    full: None,
-                    artifacts: Vec::new(),
-                };
+                let output = Output::Leaf { result: payload.clone(), full: None, artifacts: Vec::new() };
                 self.succeeded(id, Arc::new(output), now);
             }
         }
@@ -600,11 +496,7 @@ impl Run {
         let mut queue = Vec::new();
         let phase = self.phase(id);
         let degraded = phase.degraded_members > 0 || (phase.ok as usize) < phase.members.len();
-        let judgement = if degraded {
-            Judgement::Degraded
-        } else {
-            Judgement::Reached
-        };
+        let judgement = if degraded { Judgement::Degraded } else { Judgement::Reached };
         self.conclude(id, judgement, &mut queue, now);
         self.drain(queue, now);
     }
@@ -623,12 +515,7 @@ impl Run {
         self.to_stop.clear();
         self.to_repeat.clear();
         self.active = Default::default();
-        (
-            self.tally.total,
-            self.tally.settled,
-            self.tally.failed,
-            self.tally.reused,
-        ) = (0, 0, 0, 0);
+        (self.tally.total, self.tally.settled, self.tally.failed, self.tally.reused) = (0, 0, 0, 0);
         self.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
         Ok(())
     }

@@ -61,12 +61,7 @@ impl Run {
 
     /// How the run stands by its phases; meaningful once all of them are judged.
     pub fn verdict(&self) -> Verdict {
-        let judged = |j| {
-            self.scopes[0]
-                .phases
-                .iter()
-                .any(|&p| self.phase(p).judged == Some(j))
-        };
+        let judged = |j| self.scopes[0].phases.iter().any(|&p| self.phase(p).judged == Some(j));
         if judged(Judgement::Missed) || judged(Judgement::Blocked) {
             Verdict::Failed
         } else if judged(Judgement::Degraded) {

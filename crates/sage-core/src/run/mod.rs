@@ -216,9 +216,7 @@ impl Run {
     }
 
     pub fn find_phase(&self, path: &str) -> Option<PhaseId> {
-        (0..self.phases.len() as u32)
-            .map(PhaseId)
-            .find(|&id| self.phase_path(id) == path)
+        (0..self.phases.len() as u32).map(PhaseId).find(|&id| self.phase_path(id) == path)
     }
 
     /// The step's path without fan-out indexes: part of its key, so that items can come in any order.

@@ -53,10 +53,6 @@ impl Phase {
     /// `research`, or `research@2` in the second round.
     pub fn label(&self, plan: &Plan) -> String {
         let id = &plan.phase(self.plan_phase).id;
-        if self.round > 1 {
-            format!("{id}@{}", self.round)
-        } else {
-            id.clone()
-        }
+        if self.round > 1 { format!("{id}@{}", self.round) } else { id.clone() }
     }
 }

@@ -35,11 +35,7 @@ pub(super) struct Ready {
 impl Run {
     fn lane(&self, id: StepId) -> Lane {
         let operation = self.operation(id);
-        let fan = self
-            .step(id)
-            .item
-            .map(|(fan, _)| fan)
-            .filter(|_| operation.max_parallel.is_some());
+        let fan = self.step(id).item.map(|(fan, _)| fan).filter(|_| operation.max_parallel.is_some());
         let slot = self.holds_slot(id);
         let pool = operation.pool.clone().filter(|_| slot).unwrap_or_default();
         Lane { slot, pool, fan }
@@ -47,11 +43,7 @@ impl Run {
 
     fn rank(&self, id: StepId) -> Rank {
         const DEFAULT_PRIORITY: u8 = 2;
-        (
-            self.operation(id).priority.unwrap_or(DEFAULT_PRIORITY),
-            Reverse(self.step(id).height),
-            id,
-        )
+        (self.operation(id).priority.unwrap_or(DEFAULT_PRIORITY), Reverse(self.step(id).height), id)
     }
 
     pub(super) fn enqueue(&mut self, id: StepId) {
@@ -105,9 +97,7 @@ impl Run {
             if !self.lane_open(lane, held) {
                 continue;
             }
-            let head = set
-                .iter()
-                .find(|(_, _, id)| !held.steps.contains(id) && !skip(*id));
+            let head = set.iter().find(|(_, _, id)| !held.steps.contains(id) && !skip(*id));
             best = match (best, head) {
                 (Some(best), Some(head)) => Some(best.min(*head)),
                 (best, head) => best.or(head.copied()),

@@ -49,11 +49,7 @@ impl Run {
     fn concluded(&self, id: StepId) -> bool {
         let mut at = Some(id);
         while let Some(id) = at {
-            if self
-                .phase(self.step(id).phase)
-                .judged
-                .is_some_and(|j| j.reached())
-            {
+            if self.phase(self.step(id).phase).judged.is_some_and(|j| j.reached()) {
                 return true;
             }
             at = self.holder(id);
@@ -74,11 +70,7 @@ impl Run {
         step.reused = false;
         step.degraded = false;
         let state = if step.children.is_some() {
-            State::Open {
-                left: 0,
-                failed: 0,
-                cancelling: false,
-            }
+            State::Open { left: 0, failed: 0, cancelling: false }
         } else {
             State::Pending
         };
@@ -142,10 +134,7 @@ impl Run {
 
     /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
     fn holder(&self, id: StepId) -> Option<StepId> {
-        self.step(id)
-            .item
-            .map(|(fan, _)| fan)
-            .or_else(|| self.scope(self.step(id).scope).parent)
+        self.step(id).item.map(|(fan, _)| fan).or_else(|| self.scope(self.step(id).scope).parent)
     }
 
     /// Steps that depend on this one directly. An item's dependants are its fan-out's.
@@ -155,10 +144,8 @@ impl Run {
             return Vec::new();
         }
         let scope = self.scope(step.scope);
-        let needed_by = scope.plan.steps[step.plan_step as usize]
-            .needed_by
-            .iter()
-            .map(|&n| scope.steps[n as usize]);
+        let needed_by =
+            scope.plan.steps[step.plan_step as usize].needed_by.iter().map(|&n| scope.steps[n as usize]);
         let number = self.phase(step.phase).plan_phase;
         let dependants = scope.plan.phases[number as usize].dependants.iter();
         let members = dependants.flat_map(|&p| self.phase(scope.phases[p as usize]).members.iter().copied());
@@ -178,10 +165,8 @@ impl Run {
     pub(super) fn relink(&mut self, now: u64) {
         self.active.joins_missed = 0;
         self.to_repeat.clear();
-        let live: Vec<ScopeId> = (0..self.scopes.len() as u32)
-            .map(ScopeId)
-            .filter(|&s| self.scope_lives(s))
-            .collect();
+        let live: Vec<ScopeId> =
+            (0..self.scopes.len() as u32).map(ScopeId).filter(|&s| self.scope_lives(s)).collect();
         for &scope in &live {
             self.relink_scope(scope);
         }
@@ -196,10 +181,8 @@ impl Run {
             }
         }
         // Innermost first, so that a fan-out that is complete again closes before its phase is counted.
-        let settled: Vec<StepId> = self
-            .step_ids()
-            .filter(|&id| self.step(id).state.settled() && self.counts_again(id))
-            .collect();
+        let settled: Vec<StepId> =
+            self.step_ids().filter(|&id| self.step(id).state.settled() && self.counts_again(id)).collect();
         for id in settled.into_iter().rev() {
             self.drain(vec![id], now);
         }
@@ -280,11 +263,8 @@ impl Run {
 
     /// `repeat`: lays out another round of the phases from `from` to this one.
     pub(super) fn next_round(&mut self, id: PhaseId, now: u64) {
-        let (scope, last, round) = (
-            self.phase(id).scope,
-            self.phase(id).plan_phase,
-            self.phase(id).round + 1,
-        );
+        let (scope, last, round) =
+            (self.phase(id).scope, self.phase(id).plan_phase, self.phase(id).round + 1);
         let plan = self.scope(scope).plan.clone();
         let Some(repeat) = &plan.phase(last).repeat else {
             return;
@@ -292,17 +272,11 @@ impl Run {
         let Some(first) = plan.template.phases.iter().position(|p| p.id == repeat.from.name) else {
             return;
         };
-        let height = self
-            .scope(scope)
-            .parent
-            .map_or(0, |parent| self.step(parent).height);
+        let height = self.scope(scope).parent.map_or(0, |parent| self.step(parent).height);
         let numbers = phases_between(&plan, first as u32, last);
         for &number in &numbers {
             let phase = self.lay_phase(scope, number, round, height);
-            let reopened = self
-                .phase(self.scope(scope).phases[number as usize])
-                .judged
-                .is_some();
+            let reopened = self.phase(self.scope(scope).phases[number as usize]).judged.is_some();
             self.scope_mut(scope).phases[number as usize] = phase;
             self.scope_mut(scope).open_phases += u32::from(reopened);
             for member in self.phase(phase).members.clone() {
@@ -319,18 +293,12 @@ impl Run {
         for &number in numbers {
             let phase = self.scope(scope).phases[number as usize];
             let inside = |d: &&u32| numbers.contains(d);
-            self.phase_mut(phase).waiting_on = plan.phases[number as usize]
-                .dependencies
-                .iter()
-                .filter(inside)
-                .count() as u32;
+            self.phase_mut(phase).waiting_on =
+                plan.phases[number as usize].dependencies.iter().filter(inside).count() as u32;
             for member in self.phase(phase).members.clone() {
                 let spec = &plan.steps[self.step(member).plan_step as usize];
-                let needs = spec
-                    .needs
-                    .iter()
-                    .filter(|&&n| numbers.contains(&plan.steps[n as usize].phase))
-                    .count();
+                let needs =
+                    spec.needs.iter().filter(|&&n| numbers.contains(&plan.steps[n as usize].phase)).count();
                 self.step_mut(member).waiting_on = needs as u32 + 1;
             }
         }

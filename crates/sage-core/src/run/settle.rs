@@ -97,12 +97,7 @@ impl Run {
     fn item_settled(&mut self, fan: StepId, id: StepId, queue: &mut Queue, now: u64) {
         let (ok, degraded) = (self.step(id).state.ok(), self.step(id).degraded);
         self.step_mut(fan).degraded |= degraded;
-        let State::Open {
-            left,
-            failed,
-            cancelling,
-        } = &mut self.step_mut(fan).state
-        else {
+        let State::Open { left, failed, cancelling } = &mut self.step_mut(fan).state else {
             return;
         };
         *left -= 1;
@@ -117,9 +112,7 @@ impl Run {
 
     fn allowed_failures(&self, fan: StepId) -> u32 {
         let items = self.item_steps(fan).len() as u32;
-        self.operation(fan)
-            .tolerate
-            .map_or(0, |tolerate| tolerate.allowed(items))
+        self.operation(fan).tolerate.map_or(0, |tolerate| tolerate.allowed(items))
     }
 
     fn fails_fast(&self, id: StepId) -> bool {
@@ -148,11 +141,8 @@ impl Run {
             State::Cancelled
         } else if failed > allowed {
             let message = format!("{failed} of {} items failed", items.len());
-            self.step_mut(fan).failure = Some(Box::new(Failure {
-                class: FailureClass::Failed,
-                message,
-                partial: None,
-            }));
+            self.step_mut(fan).failure =
+                Some(Box::new(Failure { class: FailureClass::Failed, message, partial: None }));
             State::Failed
         } else {
             let outputs = items.iter().map(|&id| self.step(id).output.clone()).collect();
@@ -170,10 +160,7 @@ impl Run {
     }
 
     fn member_settled(&mut self, id: StepId, queue: &mut Queue, now: u64) {
-        let (ok, skipped) = (
-            self.step(id).state.ok(),
-            matches!(self.step(id).state, State::Skipped),
-        );
+        let (ok, skipped) = (self.step(id).state.ok(), matches!(self.step(id).state, State::Skipped));
         let (scope, phase, degraded) = (self.step(id).scope, self.step(id).phase, self.step(id).degraded);
         self.release_needs(scope, self.step(id).plan_step, ok, queue, now);
         let counts = self.phase_mut(phase);
@@ -245,10 +232,7 @@ impl Run {
         } else {
             Judgement::Reached
         };
-        let repeats = spec
-            .repeat
-            .as_ref()
-            .is_some_and(|repeat| phase.round <= repeat.max);
+        let repeats = spec.repeat.as_ref().is_some_and(|repeat| phase.round <= repeat.max);
         if judgement.reached() && repeats {
             self.phase_mut(id).repeating = true;
             self.to_repeat.insert(id);
@@ -323,9 +307,7 @@ impl Run {
         }
         let children = self.children(id);
         // Depth is the nesting of sub-workflows, which validation bounds.
-        children
-            .into_iter()
-            .for_each(|child| self.cancel(child, queue, now));
+        children.into_iter().for_each(|child| self.cancel(child, queue, now));
     }
 
     fn cancel(&mut self, id: StepId, queue: &mut Queue, now: u64) {
@@ -349,12 +331,8 @@ impl Run {
         let State::Open { cancelling, .. } = self.step(parent).state else {
             return;
         };
-        let judgements: Vec<_> = self
-            .scope(scope)
-            .phases
-            .iter()
-            .filter_map(|&p| self.phase(p).judged)
-            .collect();
+        let judgements: Vec<_> =
+            self.scope(scope).phases.iter().filter_map(|&p| self.phase(p).judged).collect();
         let state = if judgements.iter().all(|j| j.reached()) {
             self.step_mut(parent).degraded = judgements.contains(&Judgement::Degraded);
             self.step_mut(parent).output = Some(Arc::new(Output::phases(self.scope_outputs(scope))));
@@ -371,11 +349,8 @@ impl Run {
                 .map(|p| self.phase(p).label(&self.scope(scope).plan))
                 .collect();
             let message = format!("phase {} did not reach its join", missed.join(", "));
-            self.step_mut(parent).failure = Some(Box::new(Failure {
-                class: FailureClass::Failed,
-                message,
-                partial: None,
-            }));
+            self.step_mut(parent).failure =
+                Some(Box::new(Failure { class: FailureClass::Failed, message, partial: None }));
             State::Failed
         };
         self.close(parent, state, queue, now);
@@ -386,11 +361,7 @@ impl Run {
         let scope = self.scope(scope);
         let outputs = |phase: PhaseId| {
             let members = self.phase(phase).members.iter().map(|&id| {
-                let output = self
-                    .step(id)
-                    .output
-                    .clone()
-                    .unwrap_or_else(|| Arc::new(Output::Null));
+                let output = self.step(id).output.clone().unwrap_or_else(|| Arc::new(Output::Null));
                 (Arc::from(self.operation(id).id.as_str()), output)
             });
             let label = Arc::from(scope.plan.phase(self.phase(phase).plan_phase).id.as_str());

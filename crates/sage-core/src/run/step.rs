@@ -87,21 +87,13 @@ pub struct Running {
 
 #[derive(Debug)]
 pub enum Children {
-    Items {
-        steps: Vec<StepId>,
-        items: Payload,
-        digests: Vec<Digest>,
-        ordinals: Vec<u32>,
-    },
+    Items { steps: Vec<StepId>, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
     Scope(ScopeId),
 }
 
 impl State {
     pub fn settled(&self) -> bool {
-        matches!(
-            self,
-            State::Succeeded | State::Skipped | State::Failed | State::Blocked | State::Cancelled
-        )
+        matches!(self, State::Succeeded | State::Skipped | State::Failed | State::Blocked | State::Cancelled)
     }
 
     /// Satisfies those who depend on it.
@@ -152,14 +144,9 @@ pub type PhaseOutput = (Arc<str>, Vec<(Arc<str>, Arc<Output>)>);
 
 impl Output {
     pub fn list(items: Vec<Option<Arc<Output>>>) -> Output {
-        let shas: Vec<Digest> = items
-            .iter()
-            .map(|item| item.as_ref().map_or_else(Output::none, |o| o.sha()))
-            .collect();
-        Output::List {
-            sha: Digest::of_all(&shas),
-            items,
-        }
+        let shas: Vec<Digest> =
+            items.iter().map(|item| item.as_ref().map_or_else(Output::none, |o| o.sha())).collect();
+        Output::List { sha: Digest::of_all(&shas), items }
     }
 
     pub fn phases(phases: Vec<PhaseOutput>) -> Output {
@@ -170,10 +157,7 @@ impl Output {
                 shas.extend([Digest::of(id.as_bytes()), output.sha()]);
             }
         }
-        Output::Phases {
-            sha: Digest::of_all(&shas),
-            phases,
-        }
+        Output::Phases { sha: Digest::of_all(&shas), phases }
     }
 
     /// The digest of "no result".

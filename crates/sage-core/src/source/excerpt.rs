@@ -21,11 +21,7 @@ pub struct SourceText<'a> {
 
 impl<'a> SourceText<'a> {
     pub fn new(name: &'a str, text: &'a str) -> SourceText<'a> {
-        SourceText {
-            name,
-            text,
-            lines: OnceCell::new(),
-        }
+        SourceText { name, text, lines: OnceCell::new() }
     }
 
     /// Line and column, both from 1; the column counts characters.
@@ -38,11 +34,7 @@ impl<'a> SourceText<'a> {
         let (line, column) = self.locate(diagnostic.span);
         let also = diagnostic.also.as_ref().map(|(span, label)| {
             let (line, column) = self.locate(*span);
-            Also {
-                label: printable(label),
-                line,
-                column,
-            }
+            Also { label: printable(label), line, column }
         });
         Shown {
             severity: diagnostic.severity,
@@ -67,27 +59,14 @@ impl<'a> SourceText<'a> {
         let from = (self.floor(span.start) - start).min(line.len());
         let to = (self.floor(span.end).saturating_sub(start)).clamp(from, line.len());
         let (before, meant, after) = (&line[..from], &line[from..to], &line[to..]);
-        let (lead, before) = if line.len() > LINE_WIDTH {
-            tail(before, LEAD)
-        } else {
-            ("", before)
-        };
+        let (lead, before) = if line.len() > LINE_WIDTH { tail(before, LEAD) } else { ("", before) };
         let meant = head(meant, LINE_WIDTH);
         let after = head(after, LINE_WIDTH.saturating_sub(before.len() + meant.len()));
         let cut = lead.len() + before.len() + meant.len() + after.len() < line.len();
-        let text = [
-            if lead.is_empty() { "" } else { "..." },
-            before,
-            meant,
-            after,
-            if cut { "..." } else { "" },
-        ];
+        let text =
+            [if lead.is_empty() { "" } else { "..." }, before, meant, after, if cut { "..." } else { "" }];
         let caret = text[0].len() + before.chars().count();
-        Some(Excerpt {
-            text: printable(&text.concat()),
-            caret,
-            width: meant.chars().count().max(1),
-        })
+        Some(Excerpt { text: printable(&text.concat()), caret, width: meant.chars().count().max(1) })
     }
 
     /// Number (from 1) and first byte of the line of a span.
@@ -105,9 +84,7 @@ impl<'a> SourceText<'a> {
 
 fn line_starts(text: &str) -> Vec<u32> {
     let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-    std::iter::once(0)
-        .chain(breaks.map(|(at, _)| at as u32 + 1))
-        .collect()
+    std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect()
 }
 
 fn head(text: &str, bytes: usize) -> &str {

@@ -74,9 +74,9 @@ impl<'a> Parser<'a, '_> {
         }
         self.end = self.scanner.token_end();
         match token {
-            Some(Token::CommentLine(_) | Token::CommentBlock(_)) => Err(self
-                .error("JSON has no comments")
-                .map_hint("use YAML for a template with comments")),
+            Some(Token::CommentLine(_) | Token::CommentBlock(_)) => {
+                Err(self.error("JSON has no comments").map_hint("use YAML for a template with comments"))
+            }
             token => Ok(token),
         }
     }
@@ -116,14 +116,11 @@ impl<'a> Parser<'a, '_> {
             let Token::String(name) = token else {
                 return Err(self.error("expected a key in double quotes"));
             };
-            let key = Key {
-                span: self.span(),
-                name: self.checked(name)?,
-            };
+            let key = Key { span: self.span(), name: self.checked(name)? };
             if self.expect("`:`")? != Token::Colon {
                 return Err(self.error("expected `:` after the key"));
             }
-            self.trail.push_key(&key.name);
+            self.trail.push_key(key.name.clone());
             let first = self.expect("a value")?;
             let value = self.value(first, depth + 1)?;
             self.trail.pop();
@@ -131,10 +128,7 @@ impl<'a> Parser<'a, '_> {
             token = self.separator(&Token::CloseBrace, "`,` or `}`")?;
         }
         refuse_duplicates(&entries, &self.trail, self.problems);
-        Ok(Node {
-            span: self.span_from(open),
-            data: Data::Map(entries),
-        })
+        Ok(Node { span: self.span_from(open), data: Data::Map(entries) })
     }
 
     fn array(&mut self, open: Span, depth: usize) -> Parsed<Node<'a>> {
@@ -148,10 +142,7 @@ impl<'a> Parser<'a, '_> {
             items.push(item);
             token = self.separator(&Token::CloseBracket, "`,` or `]`")?;
         }
-        Ok(Node {
-            span: self.span_from(open),
-            data: Data::Seq(items),
-        })
+        Ok(Node { span: self.span_from(open), data: Data::Seq(items) })
     }
 
     /// After an item: the closing token, or the first token of the next item.
@@ -166,11 +157,7 @@ impl<'a> Parser<'a, '_> {
         let comma = self.span();
         let next = self.expect("a value")?;
         if next == *close {
-            return Err(Box::new(Diagnostic::error(
-                &self.trail,
-                comma,
-                "JSON has no trailing commas",
-            )));
+            return Err(Box::new(Diagnostic::error(&self.trail, comma, "JSON has no trailing commas")));
         }
         Ok(next)
     }
@@ -196,18 +183,12 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn span_from(&self, open: Span) -> Span {
-        Span {
-            start: open.start,
-            end: self.span().end,
-        }
+        Span { start: open.start, end: self.span().end }
     }
 
     /// 64 MiB fit in 32 bits.
     fn span_of(&self, start: usize, end: usize) -> Span {
-        Span {
-            start: (self.base + start) as u32,
-            end: (self.base + end) as u32,
-        }
+        Span { start: (self.base + start) as u32, end: (self.base + end) as u32 }
     }
 
     fn error(&self, message: &str) -> Box<Diagnostic> {
@@ -220,11 +201,7 @@ impl<'a> Parser<'a, '_> {
         if let Some(first) = message.get_mut(..1) {
             first.make_ascii_lowercase();
         }
-        Box::new(Diagnostic::error(
-            &self.trail,
-            self.span_of(range.start, range.end),
-            message,
-        ))
+        Box::new(Diagnostic::error(&self.trail, self.span_of(range.start, range.end), message))
     }
 }
 

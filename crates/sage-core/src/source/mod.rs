@@ -33,11 +33,7 @@ pub enum Format {
 impl Format {
     /// By the file's extension; YAML for anything else, since JSON is nearly YAML.
     pub fn of_file(name: &str) -> Format {
-        if name.to_ascii_lowercase().ends_with(".json") {
-            Format::Json
-        } else {
-            Format::Yaml
-        }
+        if name.to_ascii_lowercase().ends_with(".json") { Format::Json } else { Format::Yaml }
     }
 }
 
@@ -50,11 +46,7 @@ pub fn parse(text: &str, format: Format) -> (Option<Node<'_>>, Vec<Diagnostic>) 
 
 pub(crate) fn parse_into<'a>(text: &'a str, format: Format, problems: &mut Diagnostics) -> Option<Node<'a>> {
     if text.len() > MAX_BYTES {
-        let message = format!(
-            "the template has {} bytes, more than {} MiB",
-            text.len(),
-            MAX_BYTES >> 20
-        );
+        let message = format!("the template has {} bytes, more than {} MiB", text.len(), MAX_BYTES >> 20);
         problems.push(Diagnostic::error("", Span::default(), message));
         return None;
     }

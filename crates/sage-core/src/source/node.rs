@@ -49,10 +49,7 @@ impl<'a> Node<'a> {
     }
 
     pub fn get(&self, name: &str) -> Option<&Node<'a>> {
-        self.as_map()?
-            .iter()
-            .find(|(key, _)| key.name == name)
-            .map(|(_, node)| node)
+        self.as_map()?.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
     /// Recursion is bounded by `MAX_DEPTH`.
@@ -81,10 +78,7 @@ impl<'a> Node<'a> {
 }
 
 pub fn to_json_map(entries: &[Entry<'_>]) -> Map<String, Value> {
-    entries
-        .iter()
-        .map(|(key, node)| (key.name.clone().into_owned(), node.to_json()))
-        .collect()
+    entries.iter().map(|(key, node)| (key.name.clone().into_owned(), node.to_json())).collect()
 }
 
 /// Where a parser is, for the `field` of its errors.
@@ -98,8 +92,8 @@ enum Step<'a> {
 }
 
 impl<'a> Trail<'a> {
-    pub fn push_key(&mut self, name: &Cow<'a, str>) {
-        self.0.push(Step::Key(name.clone()));
+    pub fn push_key(&mut self, name: Cow<'a, str>) {
+        self.0.push(Step::Key(name));
     }
 
     pub fn push_index(&mut self, index: usize) {
@@ -157,10 +151,7 @@ pub(super) fn number(text: &str) -> Result<Number, &'static str> {
         if let Ok(value) = text.parse::<i64>() {
             return Ok(value.into());
         }
-        return text
-            .parse::<u64>()
-            .map(Number::from)
-            .map_err(|_| "the number does not fit in 64 bits");
+        return text.parse::<u64>().map(Number::from).map_err(|_| "the number does not fit in 64 bits");
     }
     let value: f64 = text.parse().map_err(|_| "not a number")?;
     // `from_f64` refuses infinity, which is what 1e999 parses to.

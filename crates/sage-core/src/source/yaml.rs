@@ -40,15 +40,8 @@ pub fn parse<'a>(text: &'a str, base: usize, problems: &mut Diagnostics) -> Opti
 
 /// A collection whose end has not been seen.
 enum Open<'a> {
-    Seq {
-        start: Span,
-        items: Vec<Node<'a>>,
-    },
-    Map {
-        start: Span,
-        entries: Vec<Entry<'a>>,
-        key: Option<Key<'a>>,
-    },
+    Seq { start: Span, items: Vec<Node<'a>> },
+    Map { start: Span, entries: Vec<Entry<'a>>, key: Option<Key<'a>> },
 }
 
 struct Tree<'a, 'p> {
@@ -69,19 +62,9 @@ impl<'a> Tree<'a, '_> {
         while let Some(next) = parser.next_event() {
             let (event, span) = next.map_err(|error| {
                 let at = self.offsets.byte(*error.marker());
-                Box::new(Diagnostic::error(
-                    &self.trail,
-                    Span {
-                        start: at,
-                        end: at + 1,
-                    },
-                    error.info(),
-                ))
+                Box::new(Diagnostic::error(&self.trail, Span { start: at, end: at + 1 }, error.info()))
             })?;
-            let span = Span {
-                start: self.offsets.byte(span.start),
-                end: self.offsets.byte(span.end),
-            };
+            let span = Span { start: self.offsets.byte(span.start), end: self.offsets.byte(span.end) };
             self.event(event, span)?;
         }
         Ok(())
@@ -98,24 +81,11 @@ impl<'a> Tree<'a, '_> {
             }
             Event::SequenceStart(anchor, tag) => {
                 self.refuse_properties(span, anchor, tag.is_some())?;
-                self.push(
-                    Open::Seq {
-                        start: span,
-                        items: Vec::new(),
-                    },
-                    span,
-                )
+                self.push(Open::Seq { start: span, items: Vec::new() }, span)
             }
             Event::MappingStart(anchor, tag) => {
                 self.refuse_properties(span, anchor, tag.is_some())?;
-                self.push(
-                    Open::Map {
-                        start: span,
-                        entries: Vec::new(),
-                        key: None,
-                    },
-                    span,
-                )
+                self.push(Open::Map { start: span, entries: Vec::new(), key: None }, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
         }
@@ -140,10 +110,7 @@ impl<'a> Tree<'a, '_> {
     }
 
     fn no_anchors(&self, span: Span) -> Box<Diagnostic> {
-        let mut error = self.error(
-            span,
-            "YAML anchors and aliases (`&name`, `*name`) are not accepted",
-        );
+        let mut error = self.error(span, "YAML anchors and aliases (`&name`, `*name`) are not accepted");
         error.hint = Some("write the value out, or quote the text if it starts with `*` or `&`".to_owned());
         error
     }
@@ -156,7 +123,7 @@ impl<'a> Tree<'a, '_> {
                 error.hint = Some("write the fields out".to_owned());
                 return Err(error);
             }
-            self.trail.push_key(&text);
+            self.trail.push_key(text.clone());
             *key = Some(Key { name: text, span });
             return Ok(());
         }
@@ -187,18 +154,12 @@ impl<'a> Tree<'a, '_> {
             Some(Open::Seq { start, items }) => {
                 self.trail.pop();
                 let span = self.trimmed(start, end);
-                self.add(Node {
-                    span,
-                    data: Data::Seq(items),
-                });
+                self.add(Node { span, data: Data::Seq(items) });
             }
             Some(Open::Map { start, entries, .. }) => {
                 refuse_duplicates(&entries, &self.trail, self.problems);
                 let span = self.trimmed(start, end);
-                self.add(Node {
-                    span,
-                    data: Data::Map(entries),
-                });
+                self.add(Node { span, data: Data::Map(entries) });
             }
             None => return Err(self.error(end, "unbalanced collection")),
         }
@@ -226,10 +187,7 @@ impl<'a> Tree<'a, '_> {
     fn trimmed(&self, start: Span, end: Span) -> Span {
         let (from, to) = (start.start as usize - self.base, end.end as usize - self.base);
         let inside = self.text.get(from..to).unwrap_or_default().trim_end();
-        Span {
-            start: start.start,
-            end: start.start + inside.len() as u32,
-        }
+        Span { start: start.start, end: start.start + inside.len() as u32 }
     }
 
     fn error(&self, span: Span, message: &str) -> Box<Diagnostic> {
@@ -241,10 +199,7 @@ impl<'a> Tree<'a, '_> {
 fn core_schema(text: Cow<'_, str>) -> Result<Data<'_>, &'static str> {
     let first = text.as_bytes().first().copied().unwrap_or(b'~');
     // Almost all scalars are words; only these beginnings can be anything else.
-    if !matches!(
-        first,
-        b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'+' | b'-' | b'.' | b'0'..=b'9'
-    ) {
+    if !matches!(first, b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'+' | b'-' | b'.' | b'0'..=b'9') {
         return Ok(Data::Str(text));
     }
     Ok(match &*text {
@@ -261,10 +216,7 @@ fn core_schema(text: Cow<'_, str>) -> Result<Data<'_>, &'static str> {
 }
 
 fn is_infinity(word: &str) -> bool {
-    matches!(
-        word.strip_prefix(['+', '-']).unwrap_or(word),
-        ".inf" | ".Inf" | ".INF"
-    )
+    matches!(word.strip_prefix(['+', '-']).unwrap_or(word), ".inf" | ".Inf" | ".INF")
 }
 
 /// `None` if it is not a number at all.
@@ -275,19 +227,12 @@ fn yaml_number(word: &str) -> Option<Result<serde_json::Number, &'static str>> {
                 return None;
             }
             let value = u64::from_str_radix(digits, radix);
-            return Some(
-                value
-                    .map(Into::into)
-                    .map_err(|_| "the number does not fit in 64 bits"),
-            );
+            return Some(value.map(Into::into).map_err(|_| "the number does not fit in 64 bits"));
         }
     }
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (
-            mantissa,
-            Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
-        ),
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
         None => (unsigned, None),
     };
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -313,11 +258,7 @@ impl<'a> Offsets<'a> {
     fn new(text: &'a str, base: usize) -> Offsets<'a> {
         let mut marks = Vec::new();
         if !text.is_ascii() {
-            marks.extend(
-                text.char_indices()
-                    .step_by(Self::STRIDE)
-                    .map(|(byte, _)| byte as u32),
-            );
+            marks.extend(text.char_indices().step_by(Self::STRIDE).map(|(byte, _)| byte as u32));
         }
         Offsets { text, base, marks }
     }
@@ -327,15 +268,9 @@ impl<'a> Offsets<'a> {
         let byte = if self.marks.is_empty() {
             index.min(self.text.len())
         } else {
-            let mark = self
-                .marks
-                .get(index / Self::STRIDE)
-                .map_or(self.text.len(), |m| *m as usize);
+            let mark = self.marks.get(index / Self::STRIDE).map_or(self.text.len(), |m| *m as usize);
             let rest = &self.text[mark..];
-            mark + rest
-                .char_indices()
-                .nth(index % Self::STRIDE)
-                .map_or(rest.len(), |(byte, _)| byte)
+            mark + rest.char_indices().nth(index % Self::STRIDE).map_or(rest.len(), |(byte, _)| byte)
         };
         (self.base + byte) as u32
     }

@@ -24,9 +24,7 @@ pub(super) fn without(text: &str, skipped: &str) -> Result<String, CheckpointErr
 
 fn write_value(out: &mut String, value: &RawValue, depth: usize) -> Result<(), CheckpointError> {
     let text = value.get();
-    let depth = depth
-        .checked_sub(1)
-        .ok_or_else(|| malformed("nested too deeply"))?;
+    let depth = depth.checked_sub(1).ok_or_else(|| malformed("nested too deeply"))?;
     match text.as_bytes().first() {
         Some(b'{') => write_object(out, &fields(text)?, depth),
         Some(b'[') => write_array(out, text, depth),
@@ -58,11 +56,7 @@ fn write_object(
 
 fn write_array(out: &mut String, text: &str, depth: usize) -> Result<(), CheckpointError> {
     out.push('[');
-    for (index, item) in serde_json::from_str::<Vec<&RawValue>>(text)
-        .map_err(malformed)?
-        .iter()
-        .enumerate()
-    {
+    for (index, item) in serde_json::from_str::<Vec<&RawValue>>(text).map_err(malformed)?.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
@@ -82,9 +76,7 @@ fn fields(text: &str) -> Result<Vec<(String, &RawValue)>, CheckpointError> {
     let mut fields = serde_json::from_str::<Fields<'_>>(text).map_err(malformed)?.0;
     fields.sort_by(|one, other| one.0.cmp(&other.0));
     match fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(CheckpointError::DuplicateKey {
-            key: pair[0].0.clone(),
-        }),
+        Some(pair) => Err(CheckpointError::DuplicateKey { key: pair[0].0.clone() }),
         None => Ok(fields),
     }
 }

@@ -15,9 +15,7 @@ fn document(n: u64) -> Map<String, Value> {
         "feature": "demo", "phase": n, "ratio": 0.1 + 0.2, "big": 1e300, "text": "ä \"x\" \u{1}",
         "phases": [{"name": "research", "done": true, "b": 2, "a": 1}, []], "head": {"seq": n},
     });
-    let Value::Object(doc) = doc else {
-        unreachable!("it is an object")
-    };
+    let Value::Object(doc) = doc else { unreachable!("it is an object") };
     doc
 }
 
@@ -37,23 +35,14 @@ fn what_is_sealed_opens_again_with_all_its_fields() {
     assert_eq!(doc.shift_remove("version"), Some("1.0".into()));
     assert_eq!(doc, document(7));
     let text = String::from_utf8(sealed(7)).unwrap();
-    assert!(
-        text.starts_with("{\n  \"version\": \"1.0\",") && text.ends_with("\"\n}\n"),
-        "{text}"
-    );
-    assert_eq!(
-        seal(opened(7)).unwrap(),
-        sealed(7),
-        "sealing again changes nothing"
-    );
+    assert!(text.starts_with("{\n  \"version\": \"1.0\",") && text.ends_with("\"\n}\n"), "{text}");
+    assert_eq!(seal(opened(7)).unwrap(), sealed(7), "sealing again changes nothing");
 }
 
 // covers: R4
 #[test]
 fn the_checksum_is_of_the_canonical_form() {
-    let Value::Object(doc) = json!({"b": [1, {"y": null, "x": 1.5}], "a": "é"}) else {
-        unreachable!()
-    };
+    let Value::Object(doc) = json!({"b": [1, {"y": null, "x": 1.5}], "a": "é"}) else { unreachable!() };
     let bytes = seal(doc).unwrap();
     let canonical = r#"{"a":"é","b":[1,{"x":1.5,"y":null}],"version":"1.0"}"#;
     let checksum = Digest::of(canonical.as_bytes()).to_string();
@@ -66,14 +55,9 @@ fn the_checksum_is_of_the_canonical_form() {
 // covers: R4
 #[test]
 fn numbers_keep_their_digits() {
-    for number in [
-        "0.1",
-        "1e300",
-        "5e-324",
-        "1.7976931348623157e308",
-        "123456789012345678901234567890",
-        "-0.0",
-    ] {
+    for number in
+        ["0.1", "1e300", "5e-324", "1.7976931348623157e308", "123456789012345678901234567890", "-0.0"]
+    {
         let text = format!("{{\"version\":\"1.0\",\"n\":{number}}}");
         let checksum = checksum(&text).unwrap();
         let text = format!("{{\"version\":\"1.0\",\"n\":{number},\"checksum\":\"{checksum}\"}}");
@@ -99,10 +83,7 @@ fn every_flipped_bit_and_every_truncation_is_found() {
     }
     for len in 0..good.len() {
         // Without its last line break it is still all there.
-        assert!(
-            open(&good[..len]).map_or(len < good.len() - 1, |found| found == doc),
-            "{len}"
-        );
+        assert!(open(&good[..len]).map_or(len < good.len() - 1, |found| found == doc), "{len}");
     }
     for start in (0..good.len()).step_by(512) {
         let mut bytes = good.clone();
@@ -131,10 +112,7 @@ fn damage_to_the_main_file_gives_the_backup_and_says_why() {
     assert!(from_backup > 1000);
     sim.plant(path(), &main).unwrap();
     let loaded = load(&sim, path()).unwrap();
-    assert_eq!(
-        (loaded.from, loaded.doc, loaded.problem.is_none()),
-        (Source::Main, opened(2), true)
-    );
+    assert_eq!((loaded.from, loaded.doc, loaded.problem.is_none()), (Source::Main, opened(2), true));
     sim.remove_file(path()).unwrap();
     let problem = load(&sim, path()).unwrap().problem;
     assert!(matches!(problem, Some(CheckpointError::Missing { .. })));
@@ -146,42 +124,28 @@ fn with_both_gone_or_damaged_the_error_says_so() {
     let sim = SimFs::new(0);
     assert!(matches!(load(&sim, path()), Err(CheckpointError::Missing { .. })));
     sim.plant(path(), b"").unwrap();
-    assert!(matches!(
-        load(&sim, path()),
-        Err(CheckpointError::Malformed { .. })
-    ));
+    assert!(matches!(load(&sim, path()), Err(CheckpointError::Malformed { .. })));
     sim.plant(&backup_path(path()), b"{}").unwrap();
     let error = load(&sim, path()).unwrap_err().to_string();
     assert!(error.contains("and of its backup"), "{error}");
-    sim.plant(path(), &vec![b' '; MAX_CHECKPOINT_BYTES as usize + 1])
-        .unwrap();
-    let Err(CheckpointError::Both { main, .. }) = load(&sim, path()) else {
-        panic!("both are bad")
-    };
+    sim.plant(path(), &vec![b' '; MAX_CHECKPOINT_BYTES as usize + 1]).unwrap();
+    let Err(CheckpointError::Both { main, .. }) = load(&sim, path()) else { panic!("both are bad") };
     assert!(matches!(*main, CheckpointError::TooLarge));
 }
 
 fn with_version(version: &str) -> Vec<u8> {
     let body = json!({"version": version, "new": {"a": 1}});
     let checksum = checksum(&body.to_string()).unwrap();
-    json!({"version": version, "new": {"a": 1}, "checksum": checksum})
-        .to_string()
-        .into_bytes()
+    json!({"version": version, "new": {"a": 1}, "checksum": checksum}).to_string().into_bytes()
 }
 
 // covers: R4
 #[test]
 fn newer_minor_versions_are_read_and_newer_major_ones_refused() {
     assert_eq!(open(&with_version("1.7")).unwrap()["new"], json!({"a": 1}));
-    assert!(matches!(
-        open(&with_version("2.0")),
-        Err(CheckpointError::NewerVersion { .. })
-    ));
+    assert!(matches!(open(&with_version("2.0")), Err(CheckpointError::NewerVersion { .. })));
     for odd in ["", "1", "0.9", "x.y", "1.x"] {
-        assert!(
-            matches!(open(&with_version(odd)), Err(CheckpointError::Malformed { .. })),
-            "{odd}"
-        );
+        assert!(matches!(open(&with_version(odd)), Err(CheckpointError::Malformed { .. })), "{odd}");
     }
     let sim = SimFs::new(0);
     sim.plant(path(), &with_version("2.0")).unwrap();
@@ -195,19 +159,13 @@ fn newer_minor_versions_are_read_and_newer_major_ones_refused() {
 // covers: R4
 #[test]
 fn odd_documents_are_refused() {
-    let twice = [
-        r#"{"version":"1.0","a":1,"a":1}"#,
-        r#"{"version":"1.0","x":[{"\u0061":1,"a":2}]}"#,
-    ];
+    let twice = [r#"{"version":"1.0","a":1,"a":1}"#, r#"{"version":"1.0","x":[{"\u0061":1,"a":2}]}"#];
     for text in twice {
         assert!(matches!(checksum(text), Err(CheckpointError::DuplicateKey { key }) if key == "a"));
     }
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     for text in ["", "[]", "null", "{", "{} x", "\u{feff}{}", &deep] {
-        assert!(
-            matches!(open(text.as_bytes()), Err(CheckpointError::Malformed { .. })),
-            "{text:.20}"
-        );
+        assert!(matches!(open(text.as_bytes()), Err(CheckpointError::Malformed { .. })), "{text:.20}");
     }
     assert!(matches!(open(b"{}"), Err(CheckpointError::Checksum)));
     assert!(matches!(open(b"\xff"), Err(CheckpointError::Malformed { .. })));
@@ -224,21 +182,12 @@ fn saving_keeps_the_last_good_one_as_backup() {
         save(disk.as_ref(), &path, &sealed(n)).unwrap();
     }
     assert_eq!(load(disk.as_ref(), &path).unwrap().doc, opened(3));
-    assert_eq!(
-        open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(),
-        opened(2)
-    );
-    assert_eq!(
-        disk.list(home.path()).unwrap(),
-        ["workflow-demo.json", "workflow-demo.json.bak"]
-    );
+    assert_eq!(open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(), opened(2));
+    assert_eq!(disk.list(home.path()).unwrap(), ["workflow-demo.json", "workflow-demo.json.bak"]);
     // A damaged document doesn't replace a good backup.
     std::fs::write(&path, "damaged").unwrap();
     save(disk.as_ref(), &path, &sealed(4)).unwrap();
-    assert_eq!(
-        open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(),
-        opened(2)
-    );
+    assert_eq!(open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(), opened(2));
     assert_eq!(load(disk.as_ref(), &path).unwrap().from, Source::Main);
 }
 
@@ -270,10 +219,7 @@ fn after_any_fault_or_cut_the_last_saved_document_or_the_next_is_there() {
             sim.crash(seed);
             sim.restart();
             let found = load(&sim, path()).unwrap();
-            assert!(
-                found.doc == opened(3) || !saved && found.doc == opened(2),
-                "{fault:?} {saved}"
-            );
+            assert!(found.doc == opened(3) || !saved && found.doc == opened(2), "{fault:?} {saved}");
             // And again, on what is left.
             save(&sim, path(), &sealed(4)).unwrap();
             assert_eq!(load(&sim, path()).unwrap().doc, opened(4));
@@ -340,8 +286,5 @@ fn without_hard_links_the_backup_is_a_copy() {
     let disk = NoLinks(DiskFs::new());
     save(&disk, &path, &sealed(1)).unwrap();
     save(&disk, &path, &sealed(2)).unwrap();
-    assert_eq!(
-        open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(),
-        opened(1)
-    );
+    assert_eq!(open(&std::fs::read(backup_path(&path)).unwrap()).unwrap(), opened(1));
 }

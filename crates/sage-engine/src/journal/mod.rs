@@ -44,10 +44,7 @@ pub struct Head {
 
 impl Head {
     /// The head of a journal without records.
-    pub const EMPTY: Self = Self {
-        seq: 0,
-        sha: Digest::ZERO,
-    };
+    pub const EMPTY: Self = Self { seq: 0, sha: Digest::ZERO };
 }
 
 impl fmt::Display for Head {
@@ -60,11 +57,7 @@ impl fmt::Display for Head {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("cannot {op} `{}`: {source}", path.display())]
-    Io {
-        op: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { op: &'static str, path: PathBuf, source: io::Error },
     #[error("no journal at `{}`", path.display())]
     Missing { path: PathBuf },
     #[error("a journal exists already at `{}`", path.display())]

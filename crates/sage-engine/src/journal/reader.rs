@@ -23,14 +23,7 @@ pub struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        Self {
-            head: Head::EMPTY,
-            epoch: 0,
-            lines: 0,
-            offset: 0,
-            partial: Vec::new(),
-            broken: false,
-        }
+        Self { head: Head::EMPTY, epoch: 0, lines: 0, offset: 0, partial: Vec::new(), broken: false }
     }
 }
 
@@ -118,11 +111,7 @@ impl Reader {
             Ok(record) => record,
             Err(BadLine::Newer(found)) => {
                 self.broken = true;
-                return Err(JournalError::NewerVersion {
-                    line: self.lines + 1,
-                    found,
-                }
-                .into());
+                return Err(JournalError::NewerVersion { line: self.lines + 1, found }.into());
             }
             Err(bad) => return Err(self.fail(&bad.to_string()).into()),
         };
@@ -139,11 +128,7 @@ impl Reader {
     /// Why `record` can't follow the last one.
     fn unchained(&self, record: &Record<'_>) -> Option<String> {
         if record.seq != self.head.seq + 1 {
-            return Some(format!(
-                "record {} where {} is due",
-                record.seq,
-                self.head.seq + 1
-            ));
+            return Some(format!("record {} where {} is due", record.seq, self.head.seq + 1));
         }
         if record.prev != self.head.sha {
             return Some("it does not follow the record before it".to_owned());
@@ -161,11 +146,7 @@ impl Reader {
     }
 
     fn corrupt(&self, what: &str) -> JournalError {
-        JournalError::Corrupt {
-            line: self.lines + 1,
-            offset: self.offset,
-            what: what.to_owned(),
-        }
+        JournalError::Corrupt { line: self.lines + 1, offset: self.offset, what: what.to_owned() }
     }
 }
 

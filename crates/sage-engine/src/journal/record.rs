@@ -45,10 +45,7 @@ impl Record<'_> {
     /// The journal's head, were this its last record.
     #[must_use]
     pub fn head(&self) -> Head {
-        Head {
-            seq: self.seq,
-            sha: self.sha,
-        }
+        Head { seq: self.seq, sha: self.sha }
     }
 }
 
@@ -140,10 +137,7 @@ fn is_kind_byte(byte: u8) -> bool {
 
 /// Reads a line without its line break and its join mark. Says nothing about the chain.
 pub(super) fn parse(line: &[u8]) -> Result<Record<'_>, BadLine> {
-    let body_len = line
-        .len()
-        .checked_sub(SEAL_LEN)
-        .ok_or(BadLine::Malformed("too short for a record"))?;
+    let body_len = line.len().checked_sub(SEAL_LEN).ok_or(BadLine::Malformed("too short for a record"))?;
     let (body, seal) = line.split_at(body_len);
     let sha = seal
         .strip_prefix(SHA_KEY)
@@ -170,23 +164,11 @@ pub(super) fn parse(line: &[u8]) -> Result<Record<'_>, BadLine> {
     check_sha(body, &sha)?;
     let data = std::str::from_utf8(data).map_err(|_| BadLine::Malformed("`data` is not UTF-8"))?;
     let data = serde_json::from_str(data).map_err(|_| BadLine::Malformed("`data` is not JSON"))?;
-    Ok(Record {
-        seq,
-        epoch,
-        ts_ms,
-        kind,
-        data,
-        prev,
-        sha,
-    })
+    Ok(Record { seq, epoch, ts_ms, kind, data, prev, sha })
 }
 
 fn check_sha(body: &[u8], sha: &Digest) -> Result<(), BadLine> {
-    if Digest::of(body) == *sha {
-        Ok(())
-    } else {
-        Err(BadLine::Sha)
-    }
+    if Digest::of(body) == *sha { Ok(()) } else { Err(BadLine::Sha) }
 }
 
 /// What is left to read of a line.
@@ -194,19 +176,12 @@ struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     fn after(&mut self, text: &[u8]) -> Result<&mut Self, BadLine> {
-        self.0 = self
-            .0
-            .strip_prefix(text)
-            .ok_or(BadLine::Malformed("fields are not as they are written"))?;
+        self.0 = self.0.strip_prefix(text).ok_or(BadLine::Malformed("fields are not as they are written"))?;
         Ok(self)
     }
 
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
-        let len = self
-            .0
-            .iter()
-            .position(|&byte| !wanted(byte))
-            .unwrap_or(self.0.len());
+        let len = self.0.iter().position(|&byte| !wanted(byte)).unwrap_or(self.0.len());
         let (taken, rest) = self.0.split_at(len);
         self.0 = rest;
         taken
@@ -223,10 +198,8 @@ impl<'a> Fields<'a> {
     }
 
     fn digest(&mut self) -> Result<Digest, BadLine> {
-        let (hex, rest) = self
-            .0
-            .split_at_checked(HEX_LEN)
-            .ok_or(BadLine::Malformed("`prev` is cut short"))?;
+        let (hex, rest) =
+            self.0.split_at_checked(HEX_LEN).ok_or(BadLine::Malformed("`prev` is cut short"))?;
         self.0 = rest;
         Digest::from_hex(hex).map_err(|_| BadLine::Malformed("`prev` is not a SHA-256"))
     }

@@ -128,9 +128,8 @@ fn survey<E: From<JournalError>>(
         }
     };
     let damage = loop {
-        let piece = vfs
-            .read_from(path, reader.next_offset(), PIECE_BYTES)
-            .map_err(JournalError::io("read", path))?;
+        let piece =
+            vfs.read_from(path, reader.next_offset(), PIECE_BYTES).map_err(JournalError::io("read", path))?;
         if piece.is_empty() {
             break None;
         }
@@ -143,17 +142,10 @@ fn survey<E: From<JournalError>>(
     };
     let tail = read_tail(vfs, path, &reader, damage)?;
     match watermark {
-        Some(want) if reader.head().seq < want.seq => Err(JournalError::LostAcked {
-            have: reader.head(),
-            want,
+        Some(want) if reader.head().seq < want.seq => {
+            Err(JournalError::LostAcked { have: reader.head(), want }.into())
         }
-        .into()),
-        _ => Ok(Survey {
-            head: reader.head(),
-            epoch: reader.epoch(),
-            good_bytes: reader.offset(),
-            tail,
-        }),
+        _ => Ok(Survey { head: reader.head(), epoch: reader.epoch(), good_bytes: reader.offset(), tail }),
     }
 }
 
@@ -167,9 +159,8 @@ fn read_tail(
     if damage.is_none() && reader.next_offset() == reader.offset() {
         return Ok(Vec::new());
     }
-    let tail = vfs
-        .read_from(path, reader.offset(), MAX_TORN_BYTES + 1)
-        .map_err(JournalError::io("read", path))?;
+    let tail =
+        vfs.read_from(path, reader.offset(), MAX_TORN_BYTES + 1).map_err(JournalError::io("read", path))?;
     match damage {
         Some(damage) if tail.len() as u64 > MAX_TORN_BYTES || was_whole(&tail, reader.offset()) => {
             Err(damage)
@@ -195,9 +186,7 @@ fn was_whole(tail: &[u8], offset: u64) -> bool {
                 return true;
             }
             let good = matches!(record::parse(&line_body[at..]), Ok(_) | Err(BadLine::Newer(_)));
-            let joined = at
-                .checked_sub(1)
-                .is_some_and(|before| matches!(line_body[before], JOIN | 0));
+            let joined = at.checked_sub(1).is_some_and(|before| matches!(line_body[before], JOIN | 0));
             if good && !(joined && has_hole(&tail[..start + at], offset)) {
                 return true;
             }
@@ -209,10 +198,7 @@ fn was_whole(tail: &[u8], offset: u64) -> bool {
 
 /// Where a record may start in a line; inside of it too, in case the line break before it was damaged.
 fn candidates(line: &[u8]) -> impl Iterator<Item = usize> {
-    line.windows(START.len())
-        .enumerate()
-        .filter(|(_, window)| *window == START)
-        .map(|(at, _)| at)
+    line.windows(START.len()).enumerate().filter(|(_, window)| *window == START).map(|(at, _)| at)
 }
 
 /// Whether a sector, or the part of the first one that lies in `bytes`, is all zeros.
@@ -238,8 +224,7 @@ fn open(
     };
     let mut file = vfs.open_append(&path).map_err(JournalError::io("open", &path))?;
     if !survey.tail.is_empty() {
-        file.set_len(survey.good_bytes)
-            .map_err(JournalError::io("truncate", &path))?;
+        file.set_len(survey.good_bytes).map_err(JournalError::io("truncate", &path))?;
     }
     // What the watermark names was acknowledged, so it is durable; records beyond may not be.
     if torn.is_some() || watermark != Some(survey.head) {
@@ -276,18 +261,13 @@ fn untold(vfs: &dyn Vfs, dir: &Path, survey: &Survey) -> io::Result<Option<(Path
 }
 
 fn quarantined(dir: &Path, survey: &Survey, serial: u64) -> PathBuf {
-    dir.join(QUARANTINE)
-        .join(format!("torn-{}-{serial}.bin", survey.head.seq + 1))
+    dir.join(QUARANTINE).join(format!("torn-{}-{serial}.bin", survey.head.seq + 1))
 }
 
 /// Keeps the torn bytes, durably. Another attempt at the same recovery finds and uses the same file.
 fn quarantine(vfs: &dyn Vfs, dir: &Path, survey: &Survey) -> Result<PathBuf, JournalError> {
     let home = dir.join(QUARANTINE);
-    let failed = |source| JournalError::Io {
-        op: "save a torn tail in",
-        path: home.clone(),
-        source,
-    };
+    let failed = |source| JournalError::Io { op: "save a torn tail in", path: home.clone(), source };
     vfs.create_dir_all(&home).map_err(failed)?;
     vfs.sync_dir(dir).map_err(failed)?;
     for serial in 0_u64.. {
@@ -311,7 +291,6 @@ fn keep(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<bool> {
         return Ok(same);
     }
     let temp = vfs::write_temp(vfs, path, bytes)?;
-    vfs.rename(&temp, path)
-        .inspect_err(|_| vfs::discard(vfs, &temp))?;
+    vfs.rename(&temp, path).inspect_err(|_| vfs::discard(vfs, &temp))?;
     Ok(true)
 }

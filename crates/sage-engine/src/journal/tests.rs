@@ -38,32 +38,19 @@ impl Reference {
     /// One record per number, in batches of these sizes. `width` pads the records.
     fn new(batches: &[usize], width: usize) -> Self {
         let mut journal = Journal::new();
-        let mut reference = Self {
-            bytes: Vec::new(),
-            starts: vec![0],
-            values: Vec::new(),
-            heads: Vec::new(),
-        };
+        let mut reference =
+            Self { bytes: Vec::new(), starts: vec![0], values: Vec::new(), heads: Vec::new() };
         for &count in batches {
             for _ in 0..count {
                 let seq = reference.values.len() as u64 + 1;
                 let value = json!({"step": seq, "text": "x@ y".repeat(width)});
-                assert_eq!(
-                    journal
-                        .append("step.done", 1_700_000_000_000 + seq, &value)
-                        .unwrap(),
-                    seq
-                );
+                assert_eq!(journal.append("step.done", 1_700_000_000_000 + seq, &value).unwrap(), seq);
                 reference.values.push(value);
                 reference.heads.push(journal.head());
             }
             reference.bytes.extend(journal.take_batch().unwrap().bytes);
         }
-        let breaks = reference
-            .bytes
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| **byte == b'\n');
+        let breaks = reference.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         reference.starts.extend(breaks.map(|(at, _)| at + 1));
         reference
     }
@@ -113,11 +100,7 @@ fn judge(reference: &Reference, bytes: &[u8], watermark: Option<Head>) -> Outcom
     match result {
         Ok(recovered) => {
             assert_eq!(recovered.journal.head().seq, good as u64);
-            assert_eq!(
-                left,
-                reference.bytes[..reference.starts[good]],
-                "only good records are left"
-            );
+            assert_eq!(left, reference.bytes[..reference.starts[good]], "only good records are left");
             let Some(torn) = recovered.torn else {
                 return Outcome::Clean(good);
             };

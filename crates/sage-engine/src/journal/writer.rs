@@ -50,12 +50,7 @@ impl Journal {
     }
 
     pub(super) fn resume(head: Head, epoch: u64) -> Self {
-        Self {
-            epoch,
-            head,
-            taken: head,
-            pending: Vec::new(),
-        }
+        Self { epoch, head, taken: head, pending: Vec::new() }
     }
 
     /// The last record, durable or not.
@@ -78,13 +73,7 @@ impl Journal {
     /// Adds a record and gives its number. After an error nothing was added.
     pub fn append(&mut self, kind: &str, ts_ms: u64, data: &impl Serialize) -> Result<u64, JournalError> {
         let start = self.pending.len();
-        let header = Header {
-            seq: self.head.seq + 1,
-            epoch: self.epoch,
-            prev: self.head.sha,
-            ts_ms,
-            kind,
-        };
+        let header = Header { seq: self.head.seq + 1, epoch: self.epoch, prev: self.head.sha, ts_ms, kind };
         if start > 0 {
             self.pending.push(JOIN);
         }
@@ -108,12 +97,7 @@ impl Journal {
         }
         let bytes = std::mem::take(&mut self.pending);
         let prev = std::mem::replace(&mut self.taken, self.head);
-        Some(Batch {
-            bytes,
-            prev,
-            last: self.head,
-            count,
-        })
+        Some(Batch { bytes, prev, last: self.head, count })
     }
 }
 
@@ -149,13 +133,7 @@ impl JournalFile {
     }
 
     pub(super) fn resume(path: PathBuf, file: Box<dyn VfsFile>, head: Head, len: u64) -> Self {
-        Self {
-            path,
-            file,
-            head,
-            len,
-            failure: None,
-        }
+        Self { path, file, head, len, failure: None }
     }
 
     /// The last durable record.
@@ -178,26 +156,16 @@ impl JournalFile {
     /// Makes `batch` durable: one write, one fdatasync. Only then may it be acknowledged.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), JournalError> {
         if let Some(cause) = &self.failure {
-            return Err(JournalError::Poisoned {
-                path: self.path.clone(),
-                cause: cause.clone(),
-            });
+            return Err(JournalError::Poisoned { path: self.path.clone(), cause: cause.clone() });
         }
         if batch.prev != self.head {
-            return Err(JournalError::OutOfOrder {
-                have: self.head,
-                want: batch.prev,
-            });
+            return Err(JournalError::OutOfOrder { have: self.head, want: batch.prev });
         }
         let len = self.len + batch.bytes.len() as u64;
         if let Err((op, source)) = self.write(&batch.bytes, len) {
             self.failure = Some(format!("cannot {op}: {source}"));
             self.trim(len);
-            return Err(JournalError::Io {
-                op,
-                path: self.path.clone(),
-                source,
-            });
+            return Err(JournalError::Io { op, path: self.path.clone(), source });
         }
         self.head = batch.last;
         self.len = len;
@@ -208,11 +176,7 @@ impl JournalFile {
     /// If this fails too, recovery finds a torn tail or whole records, and can go on from both. A file that is
     /// longer than we can have made it is somebody else's, and is left alone.
     fn trim(&mut self, written: u64) {
-        if self
-            .file
-            .len()
-            .is_ok_and(|len| (self.len..=written).contains(&len))
-        {
+        if self.file.len().is_ok_and(|len| (self.len..=written).contains(&len)) {
             let _ = self.file.set_len(self.len);
         }
     }

@@ -124,9 +124,6 @@ fn pid_exists(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| {
         // A process that we may not signal exists too.
-        !matches!(
-            rustix::process::test_kill_process(pid),
-            Err(rustix::io::Errno::SRCH)
-        )
+        !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
     })
 }

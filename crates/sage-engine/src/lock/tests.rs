@@ -43,17 +43,8 @@ fn a_second_owner_is_refused_and_told_who_has_it() {
     assert_eq!(peek(&place.path()), Some(owner()));
     drop(first);
     assert_eq!(peek(&place.path()), None);
-    assert_eq!(
-        std::fs::read(place.path()).unwrap(),
-        b"",
-        "a clean end leaves no name"
-    );
-    assert!(
-        FeatureLock::acquire(&place.path(), owner())
-            .unwrap()
-            .previous
-            .is_none()
-    );
+    assert_eq!(std::fs::read(place.path()).unwrap(), b"", "a clean end leaves no name");
+    assert!(FeatureLock::acquire(&place.path(), owner()).unwrap().previous.is_none());
 }
 
 // covers: R9
@@ -65,20 +56,8 @@ fn a_stale_lock_is_granted_and_its_kind_told() {
     let cases = [
         (Owner { pid: dead, ..owner() }, Stale::DeadPid),
         (Owner { pid: 0, ..owner() }, Stale::DeadPid),
-        (
-            Owner {
-                start_time: "1".into(),
-                ..owner()
-            },
-            Stale::RecycledPid,
-        ),
-        (
-            Owner {
-                boot_id: "another".into(),
-                ..owner()
-            },
-            Stale::Reboot,
-        ),
+        (Owner { start_time: "1".into(), ..owner() }, Stale::RecycledPid),
+        (Owner { boot_id: "another".into(), ..owner() }, Stale::Reboot),
         (owner(), Stale::Unknown),
     ];
     for (previous, stale) in cases {
@@ -98,20 +77,12 @@ fn unreadable_text_is_no_error() {
     for text in ["", "{", "{\"pid\":-1}", "\u{0}\u{0}", &"x".repeat(200_000)] {
         let place = Place::new();
         std::fs::write(place.path(), text).unwrap();
-        assert!(
-            FeatureLock::acquire(&place.path(), owner())
-                .unwrap()
-                .previous
-                .is_none()
-        );
+        assert!(FeatureLock::acquire(&place.path(), owner()).unwrap().previous.is_none());
     }
     let place = Place::new();
     let held = FeatureLock::acquire(&place.path(), owner()).unwrap();
     std::fs::write(place.path(), "damage").unwrap();
-    assert!(matches!(
-        FeatureLock::acquire(&place.path(), owner()),
-        Err(LockError::Held(None))
-    ));
+    assert!(matches!(FeatureLock::acquire(&place.path(), owner()), Err(LockError::Held(None))));
     assert_eq!(peek(&place.path()).unwrap().pid, 0);
     drop(held);
 }
@@ -121,19 +92,10 @@ fn unreadable_text_is_no_error() {
 fn what_is_no_regular_file_is_refused() {
     let place = Place::new();
     std::os::unix::fs::symlink("/dev/null", place.path()).unwrap();
-    assert!(matches!(
-        FeatureLock::acquire(&place.path(), owner()),
-        Err(LockError::Io { .. })
-    ));
-    assert!(matches!(
-        ChildrenLock::open_shared(&place.path()),
-        Err(LockError::Io { .. })
-    ));
+    assert!(matches!(FeatureLock::acquire(&place.path(), owner()), Err(LockError::Io { .. })));
+    assert!(matches!(ChildrenLock::open_shared(&place.path()), Err(LockError::Io { .. })));
     assert!(
-        wait_gone(&place.path(), Duration::ZERO)
-            .unwrap_err()
-            .source
-            .is_some(),
+        wait_gone(&place.path(), Duration::ZERO).unwrap_err().source.is_some(),
         "can't be shown: not gone"
     );
     assert_eq!(peek(&place.path()), None);
@@ -184,11 +146,7 @@ fn this_process_knows_itself() {
 fn a_zombie_is_not_alive() {
     let mut child = Command::new("true").spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
-    let ghost = Owner {
-        pid: child.id(),
-        start_time: String::new(),
-        ..owner()
-    };
+    let ghost = Owner { pid: child.id(), start_time: String::new(), ..owner() };
     while ghost.is_alive() {
         assert!(Instant::now() < deadline, "it has ended and nobody has asked how");
         thread::sleep(POLL);
@@ -200,20 +158,11 @@ fn a_zombie_is_not_alive() {
 #[test]
 fn children_hold_the_lock_after_their_owner_is_gone() {
     let place = Place::new();
-    assert!(
-        wait_gone(&place.path(), Duration::ZERO).is_ok(),
-        "there never was one"
-    );
+    assert!(wait_gone(&place.path(), Duration::ZERO).is_ok(), "there never was one");
     let lock = ChildrenLock::open_shared(&place.path()).unwrap();
     let also = ChildrenLock::open_shared(&place.path()).unwrap();
     let inherited = lock.as_fd().try_clone_to_owned().unwrap();
-    let mut child = Killed(
-        Command::new("sleep")
-            .arg("100")
-            .stdin(Stdio::from(inherited))
-            .spawn()
-            .unwrap(),
-    );
+    let mut child = Killed(Command::new("sleep").arg("100").stdin(Stdio::from(inherited)).spawn().unwrap());
     drop((lock, also));
     let still = wait_gone(&place.path(), Duration::from_millis(30)).unwrap_err();
     assert!(still.source.is_none() && still.waited >= Duration::from_millis(30));
@@ -230,10 +179,6 @@ fn a_lock_file_that_was_replaced_is_taken_anew() {
     std::fs::remove_file(place.path()).unwrap();
     let second = FeatureLock::acquire(&place.path(), owner()).unwrap();
     drop(first);
-    assert_eq!(
-        peek(&place.path()),
-        Some(owner()),
-        "the first one's end is not the second one's"
-    );
+    assert_eq!(peek(&place.path()), Some(owner()), "the first one's end is not the second one's");
     drop(second);
 }

@@ -22,10 +22,7 @@ fn entries_are_kept_in_the_documented_form() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join(".sage/state");
     assert_eq!(read(&state), (Vec::new(), None));
-    assert_eq!(
-        update(&state, |entries| entries.push(entry("demo"))).unwrap(),
-        None
-    );
+    assert_eq!(update(&state, |entries| entries.push(entry("demo"))).unwrap(), None);
     assert_eq!(read(&state), (vec![entry("demo")], None));
     let text = std::fs::read_to_string(state.join(FILE_NAME)).unwrap();
     assert_eq!(
@@ -54,22 +51,15 @@ fn fields_of_a_newer_minor_version_are_kept() {
 // covers: R9, R15
 #[test]
 fn a_damaged_file_is_set_aside_and_told_of() {
-    let damages = [
-        "",
-        "{",
-        "[]",
-        "{\"version\":\"2.0\",\"workflows\":[]}",
-        "{\"version\":\"1.0\",\"workflows\":[1]}",
-    ];
+    let damages =
+        ["", "{", "[]", "{\"version\":\"2.0\",\"workflows\":[]}", "{\"version\":\"1.0\",\"workflows\":[1]}"];
     for text in damages {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(FILE_NAME);
         std::fs::write(&path, text).unwrap();
         let (entries, damage) = read(home.path());
         assert!(entries.is_empty() && damage.is_some_and(|damage| damage.set_aside.is_none()));
-        let damage = update(home.path(), |entries| entries.push(entry("demo")))
-            .unwrap()
-            .unwrap();
+        let damage = update(home.path(), |entries| entries.push(entry("demo"))).unwrap().unwrap();
         assert_eq!(std::fs::read_to_string(damage.set_aside.unwrap()).unwrap(), text);
         assert_eq!(read(home.path()), (vec![entry("demo")], None));
     }
@@ -79,10 +69,7 @@ fn a_damaged_file_is_set_aside_and_told_of() {
 #[test]
 fn every_truncation_and_flipped_bit_is_survived() {
     let (sim, path) = (SimFs::new(0), Path::new("/state/registry"));
-    let document = Document {
-        workflows: vec![entry("demo")],
-        ..Document::default()
-    };
+    let document = Document { workflows: vec![entry("demo")], ..Document::default() };
     write_at(&sim, path, &document);
     let good = sim.read(path, u64::MAX).unwrap();
     let mut damaged = 0;

@@ -63,7 +63,9 @@ impl RunLoop {
                 *busy = true;
                 if batches.send(batch).is_err() {
                     let path = self.around.run_dir.clone();
-                    return Err(JournalError::Poisoned { path, cause: "the committer has ended".into() }.into());
+                    return Err(
+                        JournalError::Poisoned { path, cause: "the committer has ended".into() }.into()
+                    );
                 }
                 Ok(false)
             }

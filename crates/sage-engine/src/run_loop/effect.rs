@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{Stop, StepCall, StepCx, StopSignal};
+use sage_core::port::{StepCall, StepCx, Stop, StopSignal};
 use sage_core::run::StepId;
 use tokio::time::Instant;
 
@@ -28,7 +28,9 @@ impl RunLoop {
         match effect {
             Effect::Spawn { id, call, checks } => self.spawn(id, *call, *checks),
             Effect::Arm { timer, wait } => self.timers.arm(Instant::now() + wait, timer),
-            Effect::Acknowledge(id) => control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id),
+            Effect::Acknowledge(id) => {
+                control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
+            }
         }
     }
 

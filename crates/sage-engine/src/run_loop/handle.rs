@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use sage_core::event::{End, PauseReason, PhaseRepeated, PhaseRestarted, RetryLevel, StepFinished, StepRetried, StepSpawned};
+use sage_core::event::{
+    End, PauseReason, PhaseRepeated, PhaseRestarted, RetryLevel, StepFinished, StepRetried, StepSpawned,
+};
 use sage_core::policy::FailureClass;
 use sage_core::port::{Progress, Stop, Usage};
 use sage_core::run::{State, StepId};
@@ -17,7 +19,9 @@ impl RunLoop {
     pub(super) async fn handle(&mut self, input: Input) -> Result<(), LoopError> {
         match input {
             Input::Prepared(id, prepared) => self.prepared_off_loop(id, prepared),
-            Input::Progress(id, attempt, Progress::Spawned { pid, start_time }) => self.spawned(id, attempt, pid, start_time),
+            Input::Progress(id, attempt, Progress::Spawned { pid, start_time }) => {
+                self.spawned(id, attempt, pid, start_time)
+            }
             Input::Progress(..) => Ok(()),
             Input::Ended(id, attempt, end, usage) => self.ended(id, attempt, end, usage),
             Input::Repeated(phase, verdict) => {
@@ -38,7 +42,7 @@ impl RunLoop {
     }
 
     fn spawned(&mut self, id: StepId, attempt: u32, pid: u32, start_time: u64) -> Result<(), LoopError> {
-        if !self.live.get(&id).is_some_and(|live| live.attempt == attempt) {
+        if self.live.get(&id).is_none_or(|live| live.attempt != attempt) {
             return Ok(());
         }
         let step = self.run.step(id).path.clone();
@@ -57,7 +61,9 @@ impl RunLoop {
     fn ended(&mut self, id: StepId, attempt: u32, end: End, usage: Usage) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&id) else { return Ok(()) };
         let ms = live.since.elapsed().as_millis() as u64;
-        if let (State::Running(running), End::Failed { class, message, .. }) = (&self.run.step(id).state, &end) {
+        if let (State::Running(running), End::Failed { class, message, .. }) =
+            (&self.run.step(id).state, &end)
+        {
             let wanted = self.running() && !running.stopping;
             if let Some(level) = self.retry_level(id, attempt, *class).filter(|_| wanted) {
                 let failed = (attempt, *class, message.clone(), ms, usage);
@@ -77,7 +83,11 @@ impl RunLoop {
         // A phase that began again gives its steps all their tries again.
         let restarts = self.run.phase(self.run.step(id).phase).restarts;
         if attempt < retry.attempts.saturating_mul(restarts + 1) {
-            return Some(if retry.progressive && attempt > 1 { RetryLevel::Step } else { RetryLevel::Attempt });
+            return Some(if retry.progressive && attempt > 1 {
+                RetryLevel::Step
+            } else {
+                RetryLevel::Attempt
+            });
         }
         (retry.progressive && restarts == 0).then_some(RetryLevel::Phase)
     }
@@ -119,11 +129,14 @@ impl RunLoop {
         if step.attempts != attempt {
             return Ok(());
         }
-        let ms = self.around.clock.now_ms().saturating_sub(running.since_ms);
+        // As long as it was meant to be: what the loop was late by is not the step's.
+        let ms = running.until.map_or(0, |until| until.saturating_sub(running.since_ms));
         let step = step.path.clone();
         let end = match pack_small(&Value::Null) {
             Ok(result) => End::Succeeded { result, full: None, artifacts: Vec::new() },
-            Err(error) => End::Failed { class: FailureClass::Invalid, message: error.to_string(), partial: None },
+            Err(error) => {
+                End::Failed { class: FailureClass::Invalid, message: error.to_string(), partial: None }
+            }
         };
         self.emit(StepFinished { step, attempt, end, ms, usage: Usage::default() }).map(drop)
     }

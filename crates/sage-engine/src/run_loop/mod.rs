@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sage_core::event::{End, Event, PauseReason};
-use sage_core::port::{Progress, Stop, StepExecutor, StopSignal, Usage};
+use sage_core::port::{Progress, StepExecutor, Stop, StopSignal, Usage};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -146,7 +146,13 @@ impl std::fmt::Debug for RunLoop {
 }
 
 impl RunLoop {
-    pub fn new(around: Surroundings, options: Options, run: Run, journal: Journal, file: JournalFile) -> RunLoop {
+    pub fn new(
+        around: Surroundings,
+        options: Options,
+        run: Run,
+        journal: Journal,
+        file: JournalFile,
+    ) -> RunLoop {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let durable = file.head();
         let committer = Committer::new(file, options.commit, sender.clone());

@@ -86,7 +86,10 @@ impl RunLoop {
             Some(Pending::Approval { ask, deadline_ms }) => {
                 started.ask = Some(ask);
                 started.until = deadline_ms.map(|ms| now.saturating_add(ms));
-                deadline_ms.map(|ms| Effect::Arm { timer: Timer::Deadline(id, attempt), wait: Duration::from_millis(ms) })
+                deadline_ms.map(|ms| Effect::Arm {
+                    timer: Timer::Deadline(id, attempt),
+                    wait: Duration::from_millis(ms),
+                })
             }
             None => {
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);
@@ -101,7 +104,13 @@ impl RunLoop {
         Ok(())
     }
 
-    fn call(&self, id: StepId, attempt: u32, key: Digest, params: serde_json::Map<String, serde_json::Value>) -> StepCall {
+    fn call(
+        &self,
+        id: StepId,
+        attempt: u32,
+        key: Digest,
+        params: serde_json::Map<String, serde_json::Value>,
+    ) -> StepCall {
         let operation = self.run.operation(id);
         StepCall {
             run: self.run.id.clone(),

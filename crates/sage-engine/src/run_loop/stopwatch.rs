@@ -63,7 +63,9 @@ impl RunLoop {
 
     /// Phases with a limit that are open. Few templates have any.
     fn timed_phases(&self) -> Vec<PhaseId> {
-        if !self.run.plan().template.phases.iter().any(|p| p.timeout_ms.is_some()) && self.run.scopes.len() == 1 {
+        if !self.run.plan().template.phases.iter().any(|p| p.timeout_ms.is_some())
+            && self.run.scopes.len() == 1
+        {
             return Vec::new();
         }
         let open = |id: &PhaseId| {
@@ -108,7 +110,9 @@ impl RunLoop {
     }
 
     pub(super) fn phase_limit(&mut self, id: PhaseId) -> Result<(), LoopError> {
-        let (Some(limit), Some(watch)) = (self.phase_limit_ms(id), self.watches.phases.get(&id)) else { return Ok(()) };
+        let (Some(limit), Some(watch)) = (self.phase_limit_ms(id), self.watches.phases.get(&id)) else {
+            return Ok(());
+        };
         let left = watch.left(limit);
         if !left.is_zero() {
             if watch.since.is_some() {
@@ -161,7 +165,11 @@ impl RunLoop {
             // A clock that was set back must not make a pause longer than it was meant to be.
             let (until, meant, timer) = match &step.state {
                 State::Running(Running { until: Some(until), since_ms, ask, .. }) => {
-                    let timer = if ask.is_some() { Timer::Deadline(id, step.attempts) } else { Timer::Wake(id, step.attempts) };
+                    let timer = if ask.is_some() {
+                        Timer::Deadline(id, step.attempts)
+                    } else {
+                        Timer::Wake(id, step.attempts)
+                    };
                     (*until, until.saturating_sub(*since_ms), timer)
                 }
                 State::Backoff { at } => (*at, self.run.operation(id).retry.max_delay_ms, Timer::Retry(id)),

@@ -11,10 +11,7 @@ pub(super) type Ino = u64;
 #[derive(Debug)]
 pub(super) enum Node {
     File(FileNode),
-    Dir {
-        seen: BTreeMap<String, Ino>,
-        durable: BTreeMap<String, Ino>,
-    },
+    Dir { seen: BTreeMap<String, Ino>, durable: BTreeMap<String, Ino> },
 }
 
 #[derive(Debug, Default)]
@@ -55,10 +52,7 @@ impl Loss {
 
 impl Node {
     pub fn new_dir() -> Self {
-        Self::Dir {
-            seen: BTreeMap::new(),
-            durable: BTreeMap::new(),
-        }
+        Self::Dir { seen: BTreeMap::new(), durable: BTreeMap::new() }
     }
 
     /// The names in a directory.
@@ -88,11 +82,7 @@ impl Node {
 
 impl FileNode {
     pub fn durable(bytes: &[u8]) -> Self {
-        Self {
-            data: bytes.to_vec(),
-            durable: bytes.to_vec(),
-            dirty: BTreeSet::new(),
-        }
+        Self { data: bytes.to_vec(), durable: bytes.to_vec(), dirty: BTreeSet::new() }
     }
 
     pub fn append(&mut self, bytes: &[u8]) {
@@ -109,8 +99,7 @@ impl FileNode {
     }
 
     fn mark(&mut self, start: usize) {
-        self.dirty
-            .extend(start / SECTOR_BYTES..self.data.len().div_ceil(SECTOR_BYTES));
+        self.dirty.extend(start / SECTOR_BYTES..self.data.len().div_ceil(SECTOR_BYTES));
     }
 
     pub fn sync(&mut self) {
@@ -131,9 +120,7 @@ impl FileNode {
 
     fn write_sector(&mut self, sector: usize) {
         let start = sector * SECTOR_BYTES;
-        let end = (start + SECTOR_BYTES)
-            .min(self.data.len())
-            .min(self.durable.len());
+        let end = (start + SECTOR_BYTES).min(self.data.len()).min(self.durable.len());
         if start < end {
             self.durable[start..end].copy_from_slice(&self.data[start..end]);
         }
@@ -172,20 +159,9 @@ fn some_length(old: usize, new: usize, rng: &mut Rng) -> usize {
 /// A change to directories, undone by a power cut unless it was synced.
 #[derive(Debug)]
 pub(super) enum DirOp {
-    Link {
-        dir: Ino,
-        name: String,
-        ino: Ino,
-    },
-    Unlink {
-        dir: Ino,
-        name: String,
-    },
-    Rename {
-        from: (Ino, String),
-        to: (Ino, String),
-        ino: Ino,
-    },
+    Link { dir: Ino, name: String, ino: Ino },
+    Unlink { dir: Ino, name: String },
+    Rename { from: (Ino, String), to: (Ino, String), ino: Ino },
 }
 
 impl DirOp {

@@ -10,10 +10,7 @@ impl Rng {
         Self(seed)
     }
 
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it never ends, an iterator's Option would be noise"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "it never ends, an iterator's Option would be noise")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -29,15 +29,10 @@ fn synced_data_survives_and_unsynced_data_tears_by_sectors_in_any_order() {
         write_all(sim.open_append(path()).unwrap().as_mut(), &[b'n'; 1400]).unwrap();
         let found = after_cut(&sim, seed);
         assert!(found.len() >= 600 && found.len() <= 2000);
-        assert!(
-            found[..600].iter().all(|&byte| byte == b'o'),
-            "what was synced stays"
-        );
+        assert!(found[..600].iter().all(|&byte| byte == b'o'), "what was synced stays");
         // The first sector is partly old; the rest is there as a whole or not at all.
-        let shape: Vec<u8> = [600, 1024, 1536]
-            .into_iter()
-            .map(|at| found.get(at).copied().unwrap_or(b'-'))
-            .collect();
+        let shape: Vec<u8> =
+            [600, 1024, 1536].into_iter().map(|at| found.get(at).copied().unwrap_or(b'-')).collect();
         for (start, end) in [(600, 1024), (1024, 1536), (1536, 2000)] {
             let part = &found[start.min(found.len())..end.min(found.len())];
             assert!(part.iter().all(|byte| *byte == part[0]));
@@ -45,10 +40,7 @@ fn synced_data_survives_and_unsynced_data_tears_by_sectors_in_any_order() {
         shapes.insert(shape);
     }
     assert!(shapes.contains(&b"nnn"[..]) && shapes.contains(&b"---"[..]));
-    assert!(
-        shapes.contains(&b"\0\0n"[..]),
-        "a later sector without the earlier ones"
-    );
+    assert!(shapes.contains(&b"\0\0n"[..]), "a later sector without the earlier ones");
     assert!(shapes.contains(&b"n--"[..]), "a length in between");
     assert!(shapes.len() > 8, "{shapes:?}");
 }
@@ -168,10 +160,7 @@ fn a_full_disk_takes_what_fits() {
     sim.set_capacity(Some(100));
     let mut file = sim.open_append(path()).unwrap();
     assert_eq!(file.write(&[0; 30]).unwrap(), 10);
-    assert_eq!(
-        file.write(&[0; 30]).unwrap_err().kind(),
-        io::ErrorKind::StorageFull
-    );
+    assert_eq!(file.write(&[0; 30]).unwrap_err().kind(), io::ErrorKind::StorageFull);
 }
 
 // covers: R4

@@ -64,10 +64,7 @@ impl DiskFs {
     }
 
     fn wrap(&self, file: File) -> Box<dyn VfsFile> {
-        Box::new(DiskFile {
-            file,
-            counters: Arc::clone(&self.counters),
-        })
+        Box::new(DiskFile { file, counters: Arc::clone(&self.counters) })
     }
 }
 
@@ -102,13 +99,7 @@ fn not_regular(path: &Path, kind: std::fs::FileType) -> io::Error {
         kind if kind.is_block_device() || kind.is_char_device() => "a device",
         _ => "something else",
     };
-    io::Error::new(
-        io::ErrorKind::InvalidInput,
-        NotRegular {
-            path: path.to_owned(),
-            what,
-        },
-    )
+    io::Error::new(io::ErrorKind::InvalidInput, NotRegular { path: path.to_owned(), what })
 }
 
 /// A umask may take bits away from the mode given to `open`; this puts ours back.
@@ -125,27 +116,18 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 }
 
 fn or_here(dir: &Path) -> &Path {
-    if dir.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        dir
-    }
+    if dir.as_os_str().is_empty() { Path::new(".") } else { dir }
 }
 
 impl Vfs for DiskFs {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        let missing: Vec<&Path> = dir
-            .ancestors()
-            .take_while(|dir| !dir.as_os_str().is_empty() && !dir.is_dir())
-            .collect();
+        let missing: Vec<&Path> =
+            dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()).collect();
         missing.into_iter().rev().try_for_each(make_dir)
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
-        let file = open_regular(
-            path,
-            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL,
-        )?;
+        let file = open_regular(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
         make_private(&file)?;
         Ok(self.wrap(file))
     }
@@ -156,9 +138,7 @@ impl Vfs for DiskFs {
 
     fn read(&self, path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        open_regular(path, OFlags::RDONLY)?
-            .take(cap_bytes.saturating_add(1))
-            .read_to_end(&mut bytes)?;
+        open_regular(path, OFlags::RDONLY)?.take(cap_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > cap_bytes {
             return Err(too_large(path, cap_bytes));
         }
@@ -175,11 +155,7 @@ impl Vfs for DiskFs {
 
     fn metadata(&self, path: &Path) -> io::Result<Meta> {
         let meta = path.symlink_metadata()?;
-        Ok(Meta {
-            len: meta.len(),
-            is_file: meta.is_file(),
-            modified: meta.modified().ok(),
-        })
+        Ok(Meta { len: meta.len(), is_file: meta.is_file(), modified: meta.modified().ok() })
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

@@ -15,20 +15,11 @@ fn behaves(vfs: &dyn Vfs, root: &Path) {
     vfs.create_dir_all(&dir).unwrap();
     let path = dir.join("file");
     let kind = |error: io::Error| error.kind();
-    assert_eq!(
-        vfs.open_append(&path).map_err(kind).unwrap_err(),
-        io::ErrorKind::NotFound
-    );
-    assert_eq!(
-        vfs.read(&path, 9).map_err(kind).unwrap_err(),
-        io::ErrorKind::NotFound
-    );
+    assert_eq!(vfs.open_append(&path).map_err(kind).unwrap_err(), io::ErrorKind::NotFound);
+    assert_eq!(vfs.read(&path, 9).map_err(kind).unwrap_err(), io::ErrorKind::NotFound);
     let mut file = vfs.create_new(&path).unwrap();
     assert!(file.is_empty().unwrap());
-    assert_eq!(
-        vfs.create_new(&path).map_err(kind).unwrap_err(),
-        io::ErrorKind::AlreadyExists
-    );
+    assert_eq!(vfs.create_new(&path).map_err(kind).unwrap_err(), io::ErrorKind::AlreadyExists);
     write_all(file.as_mut(), b"hello").unwrap();
     write_all(vfs.open_append(&path).unwrap().as_mut(), b" world").unwrap();
     file.sync_data().unwrap();
@@ -36,26 +27,16 @@ fn behaves(vfs: &dyn Vfs, root: &Path) {
     vfs.sync_dir(&dir).unwrap();
     assert_eq!(file.len().unwrap(), 11);
     assert_eq!(vfs.read(&path, 11).unwrap(), b"hello world");
-    assert_eq!(
-        vfs.read(&path, 10).map_err(kind).unwrap_err(),
-        io::ErrorKind::FileTooLarge
-    );
+    assert_eq!(vfs.read(&path, 10).map_err(kind).unwrap_err(), io::ErrorKind::FileTooLarge);
     assert_eq!(vfs.read_from(&path, 6, 3).unwrap(), b"wor");
     assert_eq!(vfs.read_from(&path, 6, u64::MAX).unwrap(), b"world");
     assert_eq!(vfs.read_from(&path, 99, 9).unwrap(), b"");
     vfs.truncate(&path, 5).unwrap();
     write_all(file.as_mut(), b"!").unwrap();
-    assert_eq!(
-        vfs.read(&path, 99).unwrap(),
-        b"hello!",
-        "appends at the end, wherever that is"
-    );
+    assert_eq!(vfs.read(&path, 99).unwrap(), b"hello!", "appends at the end, wherever that is");
     let link = dir.join("link");
     vfs.hard_link(&path, &link).unwrap();
-    assert_eq!(
-        vfs.hard_link(&path, &link).map_err(kind).unwrap_err(),
-        io::ErrorKind::AlreadyExists
-    );
+    assert_eq!(vfs.hard_link(&path, &link).map_err(kind).unwrap_err(), io::ErrorKind::AlreadyExists);
     vfs.rename(&path, &link).unwrap();
     assert!(vfs.exists(&path).unwrap(), "two names of one file stay");
     vfs.remove_file(&path).unwrap();
@@ -88,10 +69,7 @@ fn only_regular_files_are_opened_and_none_blocks() {
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
     std::fs::create_dir(at("directory")).unwrap();
     let disk = DiskFs::new();
-    let paths = ["symlink", "dangling", "fifo", "directory"]
-        .map(at)
-        .into_iter()
-        .chain(["/dev/null".into()]);
+    let paths = ["symlink", "dangling", "fifo", "directory"].map(at).into_iter().chain(["/dev/null".into()]);
     for path in paths {
         for error in [
             disk.open_append(&path).map(drop),
@@ -100,9 +78,7 @@ fn only_regular_files_are_opened_and_none_blocks() {
             disk.read_from(&path, 0, 99).map(drop),
         ] {
             let error = error.unwrap_err();
-            let inner = error
-                .get_ref()
-                .and_then(|inner| inner.downcast_ref::<NotRegular>());
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<NotRegular>());
             assert!(inner.is_some(), "{}: {error}", path.display());
         }
     }
@@ -127,19 +103,11 @@ fn modes_are_private_under_every_umask() {
         let status = Command::new("sh")
             .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
             .arg(std::env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "vfs::tests::create_with_the_umask_of_this_process",
-            ])
+            .args(["--ignored", "--exact", "vfs::tests::create_with_the_umask_of_this_process"])
             .env("SAGE_TEST_HOME", home.path())
             .output()
             .unwrap();
-        assert!(
-            status.status.success(),
-            "{}",
-            String::from_utf8_lossy(&status.stdout)
-        );
+        assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stdout));
         for dir in ["a", "a/b", "a/b/c"] {
             assert_eq!(mode(&home.path().join(dir)), 0o700, "umask {umask}");
         }
@@ -166,14 +134,7 @@ fn syncs_are_counted() {
     file.sync_data().unwrap();
     file.sync_all().unwrap();
     disk.sync_dir(home.path()).unwrap();
-    assert_eq!(
-        disk.syncs(),
-        SyncCounts {
-            data: 2,
-            all: 1,
-            dir: 1
-        }
-    );
+    assert_eq!(disk.syncs(), SyncCounts { data: 2, all: 1, dir: 1 });
 }
 
 #[derive(Debug)]
@@ -215,10 +176,7 @@ fn write_all_survives_interruptions_and_short_writes_but_not_no_progress() {
     let mut file = Fussy(Vec::new(), 0);
     write_all(&mut file, b"0123456789").unwrap();
     assert_eq!(file.0, b"0123456789");
-    assert_eq!(
-        write_all(&mut file, b"x").unwrap_err().kind(),
-        io::ErrorKind::WriteZero
-    );
+    assert_eq!(write_all(&mut file, b"x").unwrap_err().kind(), io::ErrorKind::WriteZero);
 }
 
 // covers: R4, R15
@@ -236,13 +194,7 @@ fn an_atomic_write_is_the_old_or_the_new_after_any_fault_or_cut() {
     let ops = sim.ops();
     for seed in 0..200 {
         let op = seed % (ops + 1);
-        for fault in [
-            Fault::Crash,
-            Fault::Eio,
-            Fault::Enospc,
-            Fault::LyingWrite,
-            Fault::ShortWrite(0),
-        ] {
+        for fault in [Fault::Crash, Fault::Eio, Fault::Enospc, Fault::LyingWrite, Fault::ShortWrite(0)] {
             let sim = prepare(seed);
             sim.fail_at(op, fault);
             let done = write_atomic(&sim, path, &new).is_ok();

@@ -78,16 +78,21 @@ fn told(world: &World) -> Told {
     let engine = world.engine();
     let mut told = Told::default();
     let Some(run) = engine.latest("f") else { return told };
-    let read = journal::check(engine.vfs.as_ref(), &engine.project.run_dir(&run), None, |record| -> Result<(), OpenError> {
-        match Event::parse(record.kind, record.data.get())? {
-            Event::StepStarted(e) => drop(told.started.insert((e.step.to_string(), e.attempt))),
-            Event::StepFinished(e) if matches!(e.end, sage_core::event::End::Succeeded { .. }) => {
-                told.finished.insert(e.step.to_string());
+    let read = journal::check(
+        engine.vfs.as_ref(),
+        &engine.project.run_dir(&run),
+        None,
+        |record| -> Result<(), OpenError> {
+            match Event::parse(record.kind, record.data.get())? {
+                Event::StepStarted(e) => drop(told.started.insert((e.step.to_string(), e.attempt))),
+                Event::StepFinished(e) if matches!(e.end, sage_core::event::End::Succeeded { .. }) => {
+                    told.finished.insert(e.step.to_string());
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
     read.unwrap();
     told
 }
@@ -97,7 +102,11 @@ fn live(world: &World, disk: &SimFs, what: &str, reference: &BTreeMap<String, Va
     let mut kept: BTreeMap<String, u32> = BTreeMap::new();
     for round in 0.. {
         let outcome = go(world);
-        assert!(round < 20, "{what}: does not come to an end: {:?}", outcome.map(|run| (run.status, sage_core::wire::errors(&run), crate::world::states(&run))));
+        assert!(
+            round < 20,
+            "{what}: does not come to an end: {:?}",
+            outcome.map(|run| (run.status, sage_core::wire::errors(&run), crate::world::states(&run)))
+        );
         disk.restart();
         disk.clear_faults();
         let begun = world.steps.begun.lock().unwrap().clone();
@@ -109,7 +118,8 @@ fn live(world: &World, disk: &SimFs, what: &str, reference: &BTreeMap<String, Va
             let intents = told.started.iter().filter(|(p, _)| p == path).count() as u32;
             assert!(intents >= *times, "{what}: `{path}` ran {times} times with {intents} durable intents");
         }
-        kept = told.finished.iter().map(|path| (path.clone(), begun.get(path).copied().unwrap_or(0))).collect();
+        kept =
+            told.finished.iter().map(|path| (path.clone(), begun.get(path).copied().unwrap_or(0))).collect();
         kept.retain(|path, _| begun.contains_key(path));
         if let Ok(run) = outcome {
             if run.status == Status::Finished(Verdict::Succeeded) {

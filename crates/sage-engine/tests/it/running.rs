@@ -63,15 +63,25 @@ phases:
       - { id: b2, type: sleep, needs: [b1], params: { ms: 10 } }
 ",
     );
-    assert!((510..=525).contains(&run.elapsed_ms()), "a level barrier would take 900 ms: {}", run.elapsed_ms());
+    assert!(
+        (510..=525).contains(&run.elapsed_ms()),
+        "a level barrier would take 900 ms: {}",
+        run.elapsed_ms()
+    );
 }
 
 // covers: R7, P5
 #[test]
 fn three_of_four_is_degraded_and_two_of_four_pauses() {
     let four = |scripts: [&str; 4]| {
-        let ops: String = scripts.iter().enumerate().map(|(n, s)| format!("      - {{ id: o{n}, type: shell, params: {{ run: '{s}' }} }}\n")).collect();
-        format!("name: j\nphases:\n  - id: p\n    join: {{ atLeast: 0.75 }}\n    onJoin: pause\n    operations:\n{ops}  - id: q\n    dependencies: [p]\n    operations: {{ id: after, type: shell, params: {{ run: x }} }}\n")
+        let ops: String = scripts
+            .iter()
+            .enumerate()
+            .map(|(n, s)| format!("      - {{ id: o{n}, type: shell, params: {{ run: '{s}' }} }}\n"))
+            .collect();
+        format!(
+            "name: j\nphases:\n  - id: p\n    join: {{ atLeast: 0.75 }}\n    onJoin: pause\n    operations:\n{ops}  - id: q\n    dependencies: [p]\n    operations: {{ id: after, type: shell, params: {{ run: x }} }}\n"
+        )
     };
     let first = world();
     let degraded = run(&first, &four(["ms=1", "fail", "ms=2", "ms=3"]));
@@ -162,7 +172,12 @@ fn a_fan_out_keeps_item_order_and_its_own_limit() {
     let took = run.phase(phase).judged_ms - run.phase(phase).opened_ms;
     assert!((20..30).contains(&took), "two at once: {took}");
     let all = run.step(run.find("join/all").unwrap()).output.clone().unwrap();
-    let value = sage_engine::results::value_of(&all, sage_engine::results::Face::Filtered, &world.engine().blobs(&run.id)).unwrap();
+    let value = sage_engine::results::value_of(
+        &all,
+        sage_engine::results::Face::Filtered,
+        &world.engine().blobs(&run.id),
+    )
+    .unwrap();
     assert_eq!(value["env"]["N"], "3");
 }
 
@@ -192,7 +207,12 @@ phases:
     operations: { id: each, type: workflow, foreach: '[1, 2, 2, 3]', params: { template: inner, inputs: { n: '{{ item }}' } } }
 ",
         );
-        assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "limit {limit}: {:?}", sage_core::wire::errors(&run));
+        assert_eq!(
+            run.status,
+            Status::Finished(Verdict::Succeeded),
+            "limit {limit}: {:?}",
+            sage_core::wire::errors(&run)
+        );
         assert!(run.find("fan/each[3]/deep/leaf[2]").is_some());
         assert_eq!(world.steps.begun.lock().unwrap().len(), 8 + 4);
     }
@@ -239,13 +259,24 @@ fn an_edit_runs_only_what_changed_and_what_depends_on_it() {
     let first = run(&world, DIAMOND);
     assert_eq!(first.status, Status::Finished(Verdict::Succeeded));
     let edited = DIAMOND.replace("ms=30", "ms=31");
-    let run = simulate(async { world.engine().resume("f", world.edit(&edited)).unwrap().unwrap().drive().await.unwrap() });
+    let run = simulate(async {
+        world.engine().resume("f", world.edit(&edited)).unwrap().unwrap().drive().await.unwrap()
+    });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
-    assert_eq!((world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")), (1, 2, 1, 2));
+    assert_eq!(
+        (world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")),
+        (1, 2, 1, 2)
+    );
     assert!(run.step(run.find("b/z").unwrap()).reused);
-    let back = simulate(async { world.engine().resume("f", world.edit(DIAMOND)).unwrap().unwrap().drive().await.unwrap() });
+    let back = simulate(async {
+        world.engine().resume("f", world.edit(DIAMOND)).unwrap().unwrap().drive().await.unwrap()
+    });
     assert_eq!(back.status, Status::Finished(Verdict::Succeeded));
-    assert_eq!((world.begun("b/y"), world.begun("c/w")), (2, 2), "going back reuses what was finished before");
+    assert_eq!(
+        (world.begun("b/y"), world.begun("c/w")),
+        (2, 2),
+        "going back reuses what was finished before"
+    );
 }
 
 // covers: R5
@@ -257,7 +288,9 @@ fn moved_and_renamed_neighbours_cost_nothing() {
         "      - { id: y, type: shell, params: { run: 'ms=30' } }\n      - { id: z, type: shell, params: { run: 'ms=50' } }",
         "      - { id: z, type: shell, params: { run: 'ms=50' } }\n      - { id: new, type: shell, params: { run: 'ms=5' } }\n      - { id: y, type: shell, params: { run: 'ms=30' } }",
     );
-    let run = simulate(async { world.engine().resume("f", world.edit(&moved)).unwrap().unwrap().drive().await.unwrap() });
+    let run = simulate(async {
+        world.engine().resume("f", world.edit(&moved)).unwrap().unwrap().drive().await.unwrap()
+    });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
     assert_eq!((world.begun("b/y"), world.begun("b/z"), world.begun("b/new")), (1, 1, 1));
 }
@@ -281,7 +314,8 @@ phases:
     let paused = run(&world, text);
     assert_eq!(paused.status.name(), "paused");
     assert_eq!(states(&paused)["p/other"], "succeeded");
-    let answer = Signal::Answer { step: "p/ask".into(), choice: "approve".into(), by: "me".into(), message: None };
+    let answer =
+        Signal::Answer { step: "p/ask".into(), choice: "approve".into(), by: "me".into(), message: None };
     let answered = simulate(async { world.engine().deliver("f", answer).await.unwrap() });
     assert_eq!(states(&answered)["p/ask"], "succeeded");
     let done = simulate(async { world.resume().unwrap().unwrap().drive().await.unwrap() });
@@ -293,19 +327,23 @@ phases:
 #[test]
 fn limits_of_time_count_active_time_and_leave_a_resumable_run() {
     let world = world();
-    let mut request = world.request("
+    let mut request = world.request(
+        "
 name: t
 phases:
   - id: p
     operations: { id: slow, type: shell, params: { run: hang } }
-");
+",
+    );
     request.settings.timeout_ms = Some(5_000);
     let paused = simulate(async { world.engine().start(request).unwrap().drive().await.unwrap() });
     assert_eq!(paused.status.name(), "paused");
     assert!(matches!(paused.status, Status::Paused { reason: sage_core::event::PauseReason::Timeout, .. }));
 
     let world = self::world();
-    let failed = run(&world, "
+    let failed = run(
+        &world,
+        "
 name: t
 phases:
   - id: p
@@ -313,7 +351,8 @@ phases:
     operations:
       - { id: slow, type: shell, params: { run: hang } }
       - { id: quick, type: shell, params: { run: 'ms=10' } }
-");
+",
+    );
     assert_eq!(failed.status, Status::Finished(Verdict::Failed));
     assert_eq!(states(&failed)["p/quick"], "succeeded");
     assert!(sage_core::wire::errors(&failed)[0].contains("took longer than 2000 ms"));
@@ -323,7 +362,9 @@ phases:
 #[test]
 fn a_phase_repeats_while_its_condition_holds() {
     let world = world();
-    let run = run(&world, "
+    let run = run(
+        &world,
+        "
 name: again
 phases:
   - id: research
@@ -335,10 +376,14 @@ phases:
   - id: ship
     dependencies: [critique]
     operations: { id: it, type: shell, params: { run: 'ms=1' } }
-");
+",
+    );
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", states(&run));
     assert_eq!(states(&run)["research@3/look"], "succeeded");
-    assert_eq!((world.begun("ship/it"), world.begun("research/look"), world.begun("research@2/look")), (1, 1, 1));
+    assert_eq!(
+        (world.begun("ship/it"), world.begun("research/look"), world.begun("research@2/look")),
+        (1, 1, 1)
+    );
 }
 
 // covers: R5
@@ -347,16 +392,22 @@ fn rewinding_runs_the_step_and_all_after_it_again() {
     let world = world();
     run(&world, DIAMOND);
     let request = sage_engine::open::ResumeRequest { from: Some("b/y".into()), ..Default::default() };
-    let run = simulate(async { world.engine().resume("f", request).unwrap().unwrap().drive().await.unwrap() });
+    let run =
+        simulate(async { world.engine().resume("f", request).unwrap().unwrap().drive().await.unwrap() });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
-    assert_eq!((world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")), (1, 2, 1, 2));
+    assert_eq!(
+        (world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")),
+        (1, 2, 1, 2)
+    );
 }
 
 // covers: R7
 #[test]
 fn a_race_is_won_once_and_failing_fast_stops_the_rest() {
     let world = world();
-    let race = run(&world, "
+    let race = run(
+        &world,
+        "
 name: race
 phases:
   - id: p
@@ -365,12 +416,15 @@ phases:
       - { id: slow, type: shell, params: { run: hang } }
       - { id: quick, type: shell, params: { run: 'ms=10' } }
       - { id: nap, type: sleep, params: { for: 1h } }
-");
+",
+    );
     assert_eq!(race.status, Status::Finished(Verdict::Succeeded), "{:?}", states(&race));
     assert_eq!(states(&race)["p/slow"], "cancelled");
     assert_eq!(states(&race)["p/nap"], "cancelled");
     let world = self::world();
-    let fast = run(&world, "
+    let fast = run(
+        &world,
+        "
 name: fast
 phases:
   - id: p
@@ -378,7 +432,8 @@ phases:
     operations:
       - { id: slow, type: shell, params: { run: hang } }
       - { id: bad, type: shell, params: { run: 'ms=10 fail' } }
-");
+",
+    );
     assert_eq!(fast.status, Status::Finished(Verdict::Failed));
     assert_eq!(states(&fast)["p/slow"], "cancelled");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sage_core::event::{Frozen, Settings};
 use sage_core::policy::FailureClass;
-use sage_core::port::{BoxFuture, Stop, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
+use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
@@ -35,9 +35,11 @@ impl StepExecutor for Scripted {
         Box::pin(async move {
             *steps.begun.lock().unwrap().entry(call.path.clone()).or_default() += 1;
             let script = call.params.get("run").and_then(Value::as_str).unwrap_or_default().to_string();
-            let word = |name: &str| script.split_whitespace().find_map(|w| w.strip_prefix(name).map(str::to_string));
+            let word =
+                |name: &str| script.split_whitespace().find_map(|w| w.strip_prefix(name).map(str::to_string));
             let ms = word("ms=").and_then(|ms| ms.parse().ok()).unwrap_or(0);
-            let wait = if script.contains("hang") { Duration::from_secs(86_400) } else { Duration::from_millis(ms) };
+            let wait =
+                if script.contains("hang") { Duration::from_secs(86_400) } else { Duration::from_millis(ms) };
             let stopped = tokio::select! {
                 () = tokio::time::sleep(wait) => false,
                 () = cx.stop.reached(Stop::Graceful) => true,
@@ -66,6 +68,7 @@ pub struct World {
     pub vfs: Arc<dyn Vfs>,
     pub steps: Arc<Steps>,
     pub parallel: u32,
+    pub commit: CommitMode,
     templates: Vec<Frozen>,
     lock_dir: tempfile::TempDir,
 }
@@ -75,7 +78,14 @@ impl World {
         // Locks are the kernel's: they live in a real directory of the same shape.
         let lock_dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(lock_dir.path().join(".sage/state")).unwrap();
-        World { vfs, steps: Arc::default(), parallel: 4, templates: Vec::new(), lock_dir }
+        World {
+            vfs,
+            steps: Arc::default(),
+            parallel: 4,
+            commit: CommitMode::Inline,
+            templates: Vec::new(),
+            lock_dir,
+        }
     }
 
     pub fn with(mut self, name: &str, text: &str) -> World {
@@ -89,8 +99,13 @@ impl World {
             project: Project::new(root.clone(), root.join(".sage")),
             vfs: self.vfs.clone(),
             executor: Arc::new(Scripted(self.steps.clone())),
-            clock: Clock::Simulated { start_ms: 1_000_000, since: tokio::time::Instant::now() },
-            commit: CommitMode::Inline,
+            clock: match self.commit {
+                CommitMode::Inline => {
+                    Clock::Simulated { start_ms: 1_000_000, since: tokio::time::Instant::now() }
+                }
+                CommitMode::Thread => Clock::System,
+            },
+            commit: self.commit,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }
@@ -102,7 +117,13 @@ impl World {
             template: frozen("main", text),
             templates: self.templates.clone(),
             inputs: Map::new(),
-            settings: Settings { parallel: self.parallel, sequential: false, pools: BTreeMap::new(), timeout_ms: None, agent: None },
+            settings: Settings {
+                parallel: self.parallel,
+                sequential: false,
+                pools: BTreeMap::new(),
+                timeout_ms: None,
+                agent: None,
+            },
             replace: false,
             no_wait: false,
         }
@@ -117,7 +138,11 @@ impl World {
     }
 
     pub fn edit(&self, text: &str) -> ResumeRequest {
-        let edit = sage_core::event::RunEdited { template: frozen("main", text), templates: self.templates.clone(), inputs: Map::new() };
+        let edit = sage_core::event::RunEdited {
+            template: frozen("main", text),
+            templates: self.templates.clone(),
+            inputs: Map::new(),
+        };
         ResumeRequest { edit: Some(edit), ..ResumeRequest::default() }
     }
 
@@ -132,7 +157,8 @@ pub fn frozen(name: &str, text: &str) -> Frozen {
 
 /// Runs a future on a runtime whose clock moves only when everything waits.
 pub fn simulate<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(work)
 }
 

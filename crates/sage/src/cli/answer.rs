@@ -69,7 +69,9 @@ fn answer(
     let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message };
     let run = deliver(context, &feature, signal)?;
     if json {
-        print_json(&json!({"type": "answered", "success": true, "feature": feature, "step": step, "choice": choice}))?;
+        print_json(
+            &json!({"type": "answered", "success": true, "feature": feature, "step": step, "choice": choice}),
+        )?;
     } else {
         print(format_args!("{step}: {choice}\n"));
         if run.status != Status::Running {
@@ -105,7 +107,9 @@ fn first_choice(run: &Run, step: &str) -> String {
         _ => None,
     });
     match ask {
-        Some(ask) if !ask.choices.iter().any(|c| c == "approve") => ask.choices.first().cloned().unwrap_or_default(),
+        Some(ask) if !ask.choices.iter().any(|c| c == "approve") => {
+            ask.choices.first().cloned().unwrap_or_default()
+        }
         _ => "approve".into(),
     }
 }

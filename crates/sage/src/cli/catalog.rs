@@ -48,10 +48,15 @@ impl Catalog {
 
     /// A file if it looks like one or exists, else a template's name.
     pub fn find(&self, name: &str) -> Result<PathBuf, Failure> {
-        let looks_like_file = name.contains('/') || EXTENSIONS.iter().any(|e| name.ends_with(&format!(".{e}")));
+        let looks_like_file =
+            name.contains('/') || EXTENSIONS.iter().any(|e| name.ends_with(&format!(".{e}")));
         if looks_like_file {
             let path = PathBuf::from(name);
-            return if path.is_file() { Ok(path) } else { Err(Failure::usage(format!("no template file `{name}`"))) };
+            return if path.is_file() {
+                Ok(path)
+            } else {
+                Err(Failure::usage(format!("no template file `{name}`")))
+            };
         }
         let mut files = self.files();
         if let Some(path) = files.remove(name) {
@@ -77,7 +82,11 @@ impl Catalog {
         self.load_frozen(frozen, report)
     }
 
-    pub fn load_frozen(&self, frozen: Frozen, report: &mut dyn FnMut(&str, &Loaded, &str)) -> Result<Ready, Failure> {
+    pub fn load_frozen(
+        &self,
+        frozen: Frozen,
+        report: &mut dyn FnMut(&str, &Loaded, &str),
+    ) -> Result<Ready, Failure> {
         let file = frozen.file.clone().unwrap_or_else(|| frozen.name.clone());
         let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
         report(&file, &loaded, &frozen.text);
@@ -87,7 +96,11 @@ impl Catalog {
     }
 
     /// Templates that `workflow` steps name, and those that these name. A rendered name may mean any.
-    fn others(&self, template: &Template, report: &mut dyn FnMut(&str, &Loaded, &str)) -> Result<Vec<Frozen>, Failure> {
+    fn others(
+        &self,
+        template: &Template,
+        report: &mut dyn FnMut(&str, &Loaded, &str),
+    ) -> Result<Vec<Frozen>, Failure> {
         let mut wanted: Vec<String> = self.called(template);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut others = Vec::new();
@@ -123,7 +136,8 @@ fn invalid(file: &str) -> Failure {
 
 pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let unreadable = |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));
+    let unreadable =
+        |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));
     let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
     if size > MAX_BYTES {
         return Err(unreadable(&format!("{size} bytes are more than 64 MiB")));

@@ -89,14 +89,25 @@ impl Config {
     fn from(file: File) -> Result<Config, Failure> {
         let cores = std::thread::available_parallelism().map_or(4, |n| n.get() as u32);
         let mut settings = Vec::new();
-        let parallel = pick(&mut settings, "parallel", &["SAGE_PARALLEL_LIMIT"], file.parallel.map(|n| n.to_string()), cores.clamp(4, 6).to_string());
+        let parallel = pick(
+            &mut settings,
+            "parallel",
+            &["SAGE_PARALLEL_LIMIT"],
+            file.parallel.map(|n| n.to_string()),
+            cores.clamp(4, 6).to_string(),
+        );
         let parallel = number(&parallel, "SAGE_PARALLEL_LIMIT")?;
         let given = file.timeout.as_ref().map(Time::text);
-        let timeout = pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
+        let timeout =
+            pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
         let timeout_ms = duration(&timeout)?;
         let switches = [
             ("switches.parallel", ["SAGE_PARALLEL", "ENABLE_PARALLEL_EXECUTION"], file.switches.parallel),
-            ("switches.background", ["SAGE_BACKGROUND", "ENABLE_BACKGROUND_AGENTS"], file.switches.background),
+            (
+                "switches.background",
+                ["SAGE_BACKGROUND", "ENABLE_BACKGROUND_AGENTS"],
+                file.switches.background,
+            ),
             ("switches.wakes", ["SAGE_WAKES", "ENABLE_WAKE_MESSAGING"], file.switches.wakes),
             ("switches.sessions", ["SAGE_SESSIONS", "ENABLE_SESSION_PERSISTENCE"], file.switches.sessions),
         ];
@@ -127,8 +138,15 @@ impl Config {
     }
 }
 
-fn pick(settings: &mut Vec<Setting>, name: &'static str, variables: &[&str], file: Option<String>, default: String) -> String {
-    let from_env = variables.iter().find_map(|var| Some((std::env::var(var).ok().filter(|v| !v.is_empty())?, *var)));
+fn pick(
+    settings: &mut Vec<Setting>,
+    name: &'static str,
+    variables: &[&str],
+    file: Option<String>,
+    default: String,
+) -> String {
+    let from_env =
+        variables.iter().find_map(|var| Some((std::env::var(var).ok().filter(|v| !v.is_empty())?, *var)));
     let (value, source) = match (from_env, file) {
         (Some((value, variable)), _) => (value, format!("environment {variable}")),
         (None, Some(value)) => (value, "sage.toml".into()),
@@ -140,7 +158,9 @@ fn pick(settings: &mut Vec<Setting>, name: &'static str, variables: &[&str], fil
 
 fn number(text: &str, what: &str) -> Result<u32, Failure> {
     match text.parse() {
-        Ok(0) | Err(_) => Err(Failure::usage(format!("`{what}` must be a whole number from 1 on, not `{text}`"))),
+        Ok(0) | Err(_) => {
+            Err(Failure::usage(format!("`{what}` must be a whole number from 1 on, not `{text}`")))
+        }
         Ok(n) => Ok(n),
     }
 }

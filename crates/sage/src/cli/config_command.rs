@@ -24,7 +24,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             .iter()
             .map(|s| json!({"name": s.name, "value": s.value, "source": s.source}))
             .collect();
-        print_json(&json!({"type": "config", "project": project, "stateDir": context.project.dir, "settings": settings}))?;
+        print_json(
+            &json!({"type": "config", "project": project, "stateDir": context.project.dir, "settings": settings}),
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     print(format_args!("project  {project}\nstate    {}\n\n", context.project.dir.display()));

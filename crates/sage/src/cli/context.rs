@@ -24,9 +24,9 @@ impl Context {
     /// The nearest parent with `.sage` or `sage.toml`, else the directory itself.
     pub fn find(directory: Option<&Path>) -> Result<Context, Failure> {
         let given = directory.unwrap_or(Path::new("."));
-        let start = given
-            .canonicalize()
-            .map_err(|error| Failure::usage(format!("cannot use the directory `{}`: {error}", given.display())))?;
+        let start = given.canonicalize().map_err(|error| {
+            Failure::usage(format!("cannot use the directory `{}`: {error}", given.display()))
+        })?;
         if !start.is_dir() {
             return Err(Failure::usage(format!("`{}` is not a directory", given.display())));
         }
@@ -56,8 +56,22 @@ impl Context {
     }
 }
 
+/// Every running step needs a handful of descriptors, and the usual soft limit of 1,024 is for other programs.
+const DESCRIPTORS: u64 = 65_536;
+
+/// Asks for more descriptors, as far as we may; what is left then limits how many steps can run at once.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|now| now < wanted) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
+}
+
 /// The runtime of commands that run or signal.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    raise_descriptors();
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     built.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
 }

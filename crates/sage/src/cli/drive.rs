@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::runtime;
 use super::failure::Failure;
-use crate::display::{self, Display, Mode, Options, Style};
+use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -30,7 +30,11 @@ pub struct Show {
 
 impl Show {
     fn mode(&self) -> Mode {
-        Mode::choose(self.json, self.quiet, std::io::stderr().is_terminal() && std::io::stdout().is_terminal())
+        Mode::choose(
+            self.json,
+            self.quiet,
+            std::io::stderr().is_terminal() && std::io::stdout().is_terminal(),
+        )
     }
 }
 
@@ -49,11 +53,15 @@ pub fn style() -> Style {
 /// Runs to the end or a pause and says how it went.
 pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Failure> {
     owned.notices.iter().for_each(tell);
-    let options = Options { from_seq: owned.head.seq.saturating_sub(1), color: color(), width: None, until_closed: false };
+    // A new run is shown from its first event on, a resumed one from this owner's.
+    let new = owned.run_loop.run().tally.opened <= 1;
+    let from_seq = if new { 0 } else { owned.head.seq.saturating_sub(1) };
+    let options = Options { from_seq, color: color(), width: None, until_closed: false };
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
+    let voice = shown.voice();
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), !show.json));
+        let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice));
         let result = owned.drive().await;
         watcher.abort();
         result
@@ -64,11 +72,23 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Fai
     finish(engine, &result?, show)
 }
 
+/// Shows a run that another process owns, until it stands still or its owner is gone.
+pub fn follow(engine: &Engine, feature: &str, display: Display) {
+    let lock = engine.project.lock(feature);
+    while !display.ended() && sage_engine::lock::peek(&lock).is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    display.finish();
+}
+
 /// The last lines and the exit code.
 pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failure> {
     let blobs = engine.blobs(&run.id);
     if show.json {
-        super::print(format_args!("{}\n", display::summary_json(run, &|output| value(output, &blobs)).trim_end()));
+        super::print(format_args!(
+            "{}\n",
+            display::summary_json(run, &|output| value(output, &blobs)).trim_end()
+        ));
     } else {
         super::print(display::summary(run, style()));
     }
@@ -76,7 +96,8 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
 }
 
 pub fn value(output: &Output, blobs: &Arc<Blobs>) -> Value {
-    value_of(output, Face::Filtered, blobs).unwrap_or_else(|error| serde_json::json!({"error": error.to_string()}))
+    value_of(output, Face::Filtered, blobs)
+        .unwrap_or_else(|error| serde_json::json!({"error": error.to_string()}))
 }
 
 pub fn exit_code(run: &Run) -> u8 {
@@ -89,7 +110,7 @@ pub fn exit_code(run: &Run) -> u8 {
 }
 
 /// Once: gracefully. Twice: now. Three times: whatever it takes (children die with us).
-async fn watch_interrupts(interrupter: Interrupter, talk: bool) {
+async fn watch_interrupts(interrupter: Interrupter, voice: Voice) {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else { return };
     let mut times = 0;
@@ -101,7 +122,7 @@ async fn watch_interrupts(interrupter: Interrupter, talk: bool) {
         }
         times += 1;
         match times {
-            1 if talk => eprintln!("\nstopping; what is finished is safe (again to stop at once)"),
+            1 => voice.say("stopping; what is finished is safe (again to stop at once)"),
             3 => std::process::exit(130),
             _ => {}
         }
@@ -120,7 +141,10 @@ fn tell(notice: &Notice) {
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, kept } => {
             eprintln!("warning: {why}");
-            eprintln!("warning: went on from the checkpoint; finished phases: {}; all others run again", phases.join(", "));
+            eprintln!(
+                "warning: went on from the checkpoint; finished phases: {}; all others run again",
+                phases.join(", ")
+            );
             eprintln!("note: the damaged run is kept in `{}`", kept.display());
         }
     }

@@ -49,8 +49,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let run = &snapshot.run;
     let wanted: Vec<StepId> = match &args.step {
         Some(path) => {
-            let near = || sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
-            let missing = || Failure::usage(format!("no step `{path}` in `{feature}`")).hint(near().unwrap_or_else(|| format!("sage status {feature}")));
+            let near =
+                || sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+            let missing = || {
+                Failure::usage(format!("no step `{path}` in `{feature}`"))
+                    .hint(near().unwrap_or_else(|| format!("sage status {feature}")))
+            };
             vec![run.find(path).ok_or_else(missing)?]
         }
         None => run.step_ids().collect(),
@@ -78,19 +82,36 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 
 fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, Past>, Failure> {
     let mut past: BTreeMap<String, Past> = BTreeMap::new();
-    let checked = journal::check(context.disk.as_ref(), &snapshot.dir, None, |record: Record<'_>| -> Result<(), JournalError> {
-        // What this version cannot read was refused by the fold already.
-        let Ok(event) = Event::parse(record.kind, record.data.get()) else { return Ok(()) };
-        let start = |key: &dyn std::fmt::Display, parts, reused, attempt| Start { seq: record.seq, key: key.to_string(), parts, reused, attempt };
-        match event {
-            Event::StepStarted(e) => past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, false, e.attempt)),
-            Event::StepReused(e) => past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, true, 0)),
-            Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
-            Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
-            _ => {}
-        }
-        Ok(())
-    });
+    let checked = journal::check(
+        context.disk.as_ref(),
+        &snapshot.dir,
+        None,
+        |record: Record<'_>| -> Result<(), JournalError> {
+            // What this version cannot read was refused by the fold already.
+            let Ok(event) = Event::parse(record.kind, record.data.get()) else { return Ok(()) };
+            let start = |key: &dyn std::fmt::Display, parts, reused, attempt| Start {
+                seq: record.seq,
+                key: key.to_string(),
+                parts,
+                reused,
+                attempt,
+            };
+            match event {
+                Event::StepStarted(e) => past
+                    .entry(e.step.to_string())
+                    .or_default()
+                    .starts
+                    .push(start(&e.key, e.parts, false, e.attempt)),
+                Event::StepReused(e) => {
+                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, true, 0))
+                }
+                Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
+                Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
+                _ => {}
+            }
+            Ok(())
+        },
+    );
     checked.map_err(|error| Failure::failed(error.to_string()))?;
     Ok(past)
 }
@@ -104,12 +125,17 @@ fn why(run: &Run, id: StepId, past: Option<&Past>) -> (String, Vec<String>) {
         State::Blocked => (format!("blocked: {} did not succeed", waits_for(run, id)), Vec::new()),
         State::Skipped => ("skipped: its `when` is false".into(), Vec::new()),
         State::Ready | State::Backoff { .. } | State::Unknown => {
-            let reason = run.wait_reason(id).map_or_else(|| "about to start".into(), |wait| format!("waits: {}", wire::wait_text(&wait)));
+            let reason = run
+                .wait_reason(id)
+                .map_or_else(|| "about to start".into(), |wait| format!("waits: {}", wire::wait_text(&wait)));
             (reason, Vec::new())
         }
         _ if step.children.is_some() => (format!("holds {} steps", run.children(id).len()), Vec::new()),
         _ => match (last, past) {
-            (Some(last), _) if last.reused => (format!("reused: a finished step of this run has the same key {}", short(&last.key)), Vec::new()),
+            (Some(last), _) if last.reused => (
+                format!("reused: a finished step of this run has the same key {}", short(&last.key)),
+                Vec::new(),
+            ),
             (Some(last), Some(past)) => ran(run, id, past, last),
             _ if step.reused => ("taken over from the checkpoint".into(), Vec::new()),
             _ => ("failed before it could start".into(), Vec::new()),
@@ -124,7 +150,14 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
     let mut why = if !changed.is_empty() {
         format!("ran again, because this changed: {}", changed.join(", "))
     } else if again > 1 {
-        format!("ran {again} times: {}", if run.step(id).unknown { "an attempt was lost with its owner" } else { "earlier attempts failed, were stopped or were asked for again" })
+        format!(
+            "ran {again} times: {}",
+            if run.step(id).unknown {
+                "an attempt was lost with its owner"
+            } else {
+                "earlier attempts failed, were stopped or were asked for again"
+            }
+        )
     } else {
         "ran: no finished step of this run had its key".into()
     };
@@ -132,7 +165,11 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
         why.push_str(&format!(" ({} retries)", past.retries));
     }
     if let Some(failure) = &run.step(id).failure {
-        why.push_str(&format!("; {}: {}", failure.class.name(), failure.message.lines().next().unwrap_or_default()));
+        why.push_str(&format!(
+            "; {}: {}",
+            failure.class.name(),
+            failure.message.lines().next().unwrap_or_default()
+        ));
     }
     (why, changed)
 }
@@ -146,9 +183,11 @@ fn waits_for(run: &Run, id: StepId) -> String {
     let step = run.step(id);
     let scope = run.scope(step.scope);
     let spec = &scope.plan.steps[step.plan_step as usize];
-    let needs = spec.needs.iter().map(|&need| scope.steps[need as usize]).filter(|&need| !run.step(need).state.ok());
+    let needs =
+        spec.needs.iter().map(|&need| scope.steps[need as usize]).filter(|&need| !run.step(need).state.ok());
     let mut names: Vec<String> = needs.map(|need| format!("`{}`", run.step(need).path)).collect();
-    let phases = scope.plan.phases[spec.phase as usize].dependencies.iter().map(|&phase| scope.phases[phase as usize]);
+    let phases =
+        scope.plan.phases[spec.phase as usize].dependencies.iter().map(|&phase| scope.phases[phase as usize]);
     let open = phases.filter(|&phase| !run.phase(phase).judged.is_some_and(|judged| judged.reached()));
     names.extend(open.map(|phase| format!("phase `{}`", run.phase_path(phase))));
     if names.is_empty() { "its phase".into() } else { names.join(", ") }

@@ -59,11 +59,14 @@ impl From<OpenError> for Failure {
                 .hint(format!("sage run {feature} --new    (give the open run up)")),
             OpenError::Unknown(_) => Failure::usage(message).hint("sage list"),
             OpenError::NotResumable(feature) => Failure::failed(message).hint(format!("sage run {feature}")),
-            OpenError::NoStep { feature, .. } => Failure::usage(message).hint(format!("sage status {feature}")),
-            OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } | OpenError::NotOpen { .. } => Failure::usage(message),
-            OpenError::Unanswered(step) => {
-                Failure::new(Kind::Paused, message).hint(format!("sage approve <feature> {step}    (run it again), or sage reject"))
+            OpenError::NoStep { feature, .. } => {
+                Failure::usage(message).hint(format!("sage status {feature}"))
             }
+            OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } | OpenError::NotOpen { .. } => {
+                Failure::usage(message)
+            }
+            OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
+                .hint(format!("sage approve <feature> {step}    (run it again), or sage reject")),
             OpenError::Lost { .. } => Failure::failed(message).hint("sage verify"),
             OpenError::Journal(_) => Failure::failed(message).hint("sage verify"),
             _ => Failure::failed(message),

@@ -60,9 +60,12 @@ fn features(engine: &Engine) -> BTreeSet<String> {
         .filter_map(|name| name.strip_prefix("workflow-")?.strip_suffix(".json"))
         .map(str::to_string)
         .collect();
-    let known: BTreeSet<String> = features.iter().filter_map(|feature| doc(engine, feature)).filter_map(|doc| run_id(&doc)).collect();
+    let known: BTreeSet<String> =
+        features.iter().filter_map(|feature| doc(engine, feature)).filter_map(|doc| run_id(&doc)).collect();
     let runs = engine.vfs.list(&engine.project.runs()).unwrap_or_default();
-    features.extend(runs.into_iter().filter(|run| !known.contains(run)).filter_map(|run| engine.feature_of(&run)));
+    features.extend(
+        runs.into_iter().filter(|run| !known.contains(run)).filter_map(|run| engine.feature_of(&run)),
+    );
     features
 }
 
@@ -77,7 +80,9 @@ fn run_id(doc: &Map<String, Value>) -> Option<String> {
 /// A closed run's checkpoint says it all; an open one is folded, because its checkpoint may be behind.
 fn row(engine: &Engine, feature: &str) -> Value {
     let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
-    if let Some(doc) = doc.filter(|doc| !matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused"))) {
+    if let Some(doc) =
+        doc.filter(|doc| !matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused")))
+    {
         let percentage = doc.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
         return json!({
             "feature": feature, "template": doc.get("template"), "phase": doc.get("phase"), "status": doc.get("status"),
@@ -94,6 +99,8 @@ fn row(engine: &Engine, feature: &str) -> Value {
                 "abandoned": run.status == Status::Running && snapshot.owner.is_none(),
             })
         }
-        Err(error) => json!({"feature": feature, "status": "damaged", "error": error.to_string(), "progress": null}),
+        Err(error) => {
+            json!({"feature": feature, "status": "damaged", "error": error.to_string(), "progress": null})
+        }
     }
 }

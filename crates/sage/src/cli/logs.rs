@@ -38,7 +38,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let follow = args.follow && snapshot.owner.is_some();
     let options = Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow };
     let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
-    if follow { display.wait() } else { display.finish() }
+    if follow {
+        drive::follow(&engine, &feature, display)
+    } else {
+        display.finish()
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -49,9 +53,12 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
     loop {
         let snapshot = engine.read(feature)?;
         let Some(id) = snapshot.run.find(step) else {
-            let near = sage_core::diagnostic::did_you_mean(step, snapshot.run.steps.iter().map(|s| s.path.as_ref()));
+            let near =
+                sage_core::diagnostic::did_you_mean(step, snapshot.run.steps.iter().map(|s| s.path.as_ref()));
             let failure = Failure::usage(format!("no step `{step}` in `{feature}`"));
-            return Err(near.map_or(failure, |hint| Failure::usage(format!("no step `{step}` in `{feature}`")).hint(hint)));
+            return Err(near.map_or(failure, |hint| {
+                Failure::usage(format!("no step `{step}` in `{feature}`")).hint(hint)
+            }));
         };
         let state = snapshot.run.step(id);
         if state.attempts != shown_attempt {
@@ -81,7 +88,8 @@ fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Fa
         let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
         read[n] += piece.len() as u64;
         any |= !piece.is_empty();
-        let written = if n == 0 { std::io::stdout().write_all(&piece) } else { std::io::stderr().write_all(&piece) };
+        let written =
+            if n == 0 { std::io::stdout().write_all(&piece) } else { std::io::stderr().write_all(&piece) };
         if written.is_err() {
             return Ok(false);
         }

@@ -15,8 +15,8 @@ mod graph_command;
 mod init;
 mod list;
 mod logs;
-mod resume;
 mod result;
+mod resume;
 mod run;
 mod signal;
 mod status;
@@ -130,7 +130,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Templates(args) => templates::execute(&context, args),
         Command::Config(args) => config_command::execute(&context, args),
         Command::Verify(args) => verify::execute(&context, args),
-        Command::Bench(args) => bench::execute(args),
+        Command::Bench(args) => bench::execute(&context, args),
         Command::Debug(args) => debug::execute(args),
     }
 }

@@ -31,19 +31,27 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let run = engine.read(&feature)?.run;
     let blobs = engine.blobs(&run.id);
     let face = if args.full { Face::Full } else { Face::Filtered };
-    let show = |output: &Output| value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
+    let show =
+        |output: &Output| value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
     let value = match &args.step {
         Some(path) => {
             let Some(id) = run.find(path) else {
-                let near = sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+                let near =
+                    sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
                 let failure = Failure::usage(format!("no step `{path}` in `{feature}`"));
-                return Err(near.map_or_else(|| failure.hint_status(&feature), |hint| Failure::usage(format!("no step `{path}` in `{feature}`")).hint(hint)));
+                return Err(near.map_or_else(
+                    || failure.hint_status(&feature),
+                    |hint| Failure::usage(format!("no step `{path}` in `{feature}`")).hint(hint),
+                ));
             };
             match &run.step(id).output {
                 Some(output) => show(output)?,
                 None => {
-                    return Err(Failure::failed(format!("step `{path}` has no result; it is {}", run.step(id).state.name()))
-                        .hint(format!("sage explain {feature} {path}")));
+                    return Err(Failure::failed(format!(
+                        "step `{path}` has no result; it is {}",
+                        run.step(id).state.name()
+                    ))
+                    .hint(format!("sage explain {feature} {path}")));
                 }
             }
         }

@@ -54,7 +54,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         _ => None,
     };
     let settings = match &before {
-        Some(run) if args.limits.given() => Some(args.limits.settings(&context.config, run.plan().template.timeout_ms)?),
+        Some(run) if args.limits.given() => {
+            Some(args.limits.settings(&context.config, run.plan().template.timeout_ms)?)
+        }
         _ => None,
     };
     if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {
@@ -90,11 +92,17 @@ fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure>
 
 /// Before an edited run goes on: what of the old one is still in the plan, what is new, what is gone.
 fn tell_edit(run: &Run, edit: &RunEdited) {
-    let Some(plan) = sage_core::load::reload(&edit.template).ok().and_then(|t| Plan::new(t).ok()) else { return };
+    let Some(plan) = sage_core::load::reload(&edit.template).ok().and_then(|t| Plan::new(t).ok()) else {
+        return;
+    };
     let old = run.plan();
     let kept = plan.steps.iter().filter(|step| old.find(&step.path).is_some()).count();
-    let gone: Vec<&str> = old.steps.iter().map(|s| s.path.as_ref()).filter(|path| plan.find(path).is_none()).collect();
-    eprintln!("edited: {kept} steps as before (reused where nothing that determines them changed), {} new", plan.steps.len() - kept);
+    let gone: Vec<&str> =
+        old.steps.iter().map(|s| s.path.as_ref()).filter(|path| plan.find(path).is_none()).collect();
+    eprintln!(
+        "edited: {kept} steps as before (reused where nothing that determines them changed), {} new",
+        plan.steps.len() - kept
+    );
     if !gone.is_empty() {
         eprintln!("edited: no longer in the plan: {}", gone.join(", "));
     }

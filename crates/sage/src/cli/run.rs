@@ -130,7 +130,9 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
     loop {
         match engine.start(request.clone()) {
             Ok(owned) => return drive::drive(&engine, owned, &args.show),
-            Err(OpenError::Owned { .. }) if args.wait => wait_for_owner(&context.project.lock(&request.feature)),
+            Err(OpenError::Owned { .. }) if args.wait => {
+                wait_for_owner(&context.project.lock(&request.feature))
+            }
             Err(error @ OpenError::Open { .. }) if asks(args) => match ask(&error) {
                 Some('r') => return resume::execute(context, resume::Args::of(&request.feature, args)),
                 Some('n') => request.replace = true,
@@ -164,7 +166,8 @@ fn ask(error: &OpenError) -> Option<char> {
 /// Missing agents are found before anything is spent.
 pub fn check_agents(context: &Context, template: &Template, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
-    let operations = template.phases.iter().flat_map(|phase| phase.operations.iter().map(move |op| (phase, op)));
+    let operations =
+        template.phases.iter().flat_map(|phase| phase.operations.iter().map(move |op| (phase, op)));
     for (phase, operation) in operations.filter(|(_, op)| op.kind == Kind::Agent) {
         let path = format!("{}/{}", phase.id, operation.id);
         let has_command = operation.params.contains_key("command");
@@ -179,8 +182,12 @@ pub fn check_agents(context: &Context, template: &Template, default: Option<&str
             Some(name) if known.contains_key(name) || has_command => {}
             Some(name) => {
                 let names: Vec<&str> = known.keys().map(String::as_str).chain(["fake"]).collect();
-                return Err(Failure::usage(format!("step `{path}`: agent `{name}` is not configured"))
-                    .hint(format!("known agents: {}; add [agents.{name}] command = [...] to sage.toml", names.join(", "))));
+                return Err(Failure::usage(format!("step `{path}`: agent `{name}` is not configured")).hint(
+                    format!(
+                        "known agents: {}; add [agents.{name}] command = [...] to sage.toml",
+                        names.join(", ")
+                    ),
+                ));
             }
         }
     }
@@ -188,7 +195,8 @@ pub fn check_agents(context: &Context, template: &Template, default: Option<&str
 }
 
 fn dry_run(ready: Ready, settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
-    let agents = ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();
+    let agents =
+        ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();
     let plan = Plan::new(ready.template).map_err(|error| Failure::usage(error.to_string()))?;
     let width = plan.batches().iter().map(Vec::len).max().unwrap_or(0);
     if json {
@@ -200,7 +208,13 @@ fn dry_run(ready: Ready, settings: &Settings, json: bool) -> Result<ExitCode, Fa
         return Ok(ExitCode::SUCCESS);
     }
     super::print(crate::graph::text(&plan));
-    let counted = format!("{} steps, {} deep, at most {} at once (limit {})", plan.steps.len(), plan.depth, width, settings.parallel);
+    let counted = format!(
+        "{} steps, {} deep, at most {} at once (limit {})",
+        plan.steps.len(),
+        plan.depth,
+        width,
+        settings.parallel
+    );
     super::print(format_args!("{counted}; {agents} agent steps. Nothing was started.\n"));
     Ok(ExitCode::SUCCESS)
 }

@@ -40,7 +40,9 @@ pub fn pause(context: &Context, args: PauseArgs) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let run = deliver(context, &feature, Signal::Pause)?;
     if args.json {
-        print_json(&json!({"type": "paused", "success": true, "feature": feature, "status": run.status.name()}))?;
+        print_json(
+            &json!({"type": "paused", "success": true, "feature": feature, "status": run.status.name()}),
+        )?;
     } else {
         print(format_args!("paused {feature}: running steps finish, no more start\n"));
         eprintln!("hint: sage resume {feature}");

@@ -34,9 +34,16 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if args.watch && snapshot.owner.is_some() {
         use std::io::IsTerminal;
         let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());
-        let options = Options { from_seq: snapshot.head.seq, color: drive::color(), width: None, until_closed: true };
-        Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options).wait();
-        return show(&engine.read(&feature)?, args.json);
+        let options =
+            Options { from_seq: snapshot.head.seq, color: drive::color(), width: None, until_closed: true };
+        let display = Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options);
+        drive::follow(&engine, &feature, display);
+        let after = engine.read(&feature)?;
+        if mode == Mode::Tree {
+            print(crate::display::summary(&after.run, drive::style()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        return show(&after, args.json);
     }
     show(&snapshot, args.json)
 }

@@ -65,7 +65,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for name in catalog.files().into_keys() {
-        let loaded = catalog.freeze(&name).and_then(|frozen| sage_core::load::reload(&frozen).map_err(Failure::usage));
+        let loaded =
+            catalog.freeze(&name).and_then(|frozen| sage_core::load::reload(&frozen).map_err(Failure::usage));
         let about = match &loaded {
             Ok(template) => template.description.clone().unwrap_or_default(),
             Err(failure) => format!("not valid: {}", failure.message),
@@ -74,7 +75,8 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
         rows.push((name, steps, about));
     }
     if json {
-        let rows: Vec<_> = rows.iter().map(|(n, s, a)| json!({"name": n, "steps": s, "description": a})).collect();
+        let rows: Vec<_> =
+            rows.iter().map(|(n, s, a)| json!({"name": n, "steps": s, "description": a})).collect();
         return print_json(&json!({"type": "templates", "templates": rows}));
     }
     if rows.is_empty() {
@@ -89,7 +91,9 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
 }
 
 fn new(context: &Context, name: &str) -> Result<(), Failure> {
-    let plain = !name.is_empty() && name.len() <= 100 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let plain = !name.is_empty()
+        && name.len() <= 100
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !plain {
         return Err(Failure::usage(format!("`{name}` is not a template name: a-z, 0-9 and `-`")));
     }

@@ -32,7 +32,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let plan = loaded.template.and_then(|template| Plan::new(template).ok());
     let valid = plan.is_some();
     if args.json {
-        let graph = plan.map(|plan| json!({"nodes": plan.steps.len(), "edges": plan.edges(), "depth": plan.depth}));
+        let graph =
+            plan.map(|plan| json!({"nodes": plan.steps.len(), "edges": plan.edges(), "depth": plan.depth}));
         print_json(&json!({"type": "validation", "valid": valid, "errors": shown, "graph": graph}))?;
     } else {
         shown.iter().for_each(|shown| eprintln!("{shown}"));

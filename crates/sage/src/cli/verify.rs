@@ -43,9 +43,15 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         let findings = check(&engine, run);
         damaged += usize::from(!findings.problems.is_empty());
         if args.json {
-            print_json(&json!({"type": "run", "workflowId": run, "records": findings.records, "problems": findings.problems}))?;
+            print_json(
+                &json!({"type": "run", "workflowId": run, "records": findings.records, "problems": findings.problems}),
+            )?;
         } else if findings.problems.is_empty() {
-            let tail = if findings.tail_bytes > 0 { " (an unfinished write at its end; resume trims it)" } else { "" };
+            let tail = if findings.tail_bytes > 0 {
+                " (an unfinished write at its end; resume trims it)"
+            } else {
+                ""
+            };
             print(format_args!("{run}  ok, {} records{tail}\n", findings.records));
         } else {
             findings.problems.iter().for_each(|problem| print(format_args!("{run}  {problem}\n")));
@@ -89,7 +95,9 @@ fn pointers(event: &Event) -> Vec<Digest> {
     let outside = |payload: &Payload| payload.is_blob().then_some(payload.sha);
     match event {
         Event::StepFinished(finished) => match &finished.end {
-            End::Succeeded { result, full, .. } => outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect(),
+            End::Succeeded { result, full, .. } => {
+                outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect()
+            }
             End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
             End::Stopped => Vec::new(),
         },

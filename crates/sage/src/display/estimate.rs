@@ -71,7 +71,8 @@ impl Seen {
         let mut seen = Seen::default();
         for id in run.step_ids() {
             let step = run.step(id);
-            let ran = matches!(step.state, State::Succeeded | State::Failed) && !step.reused && step.attempts > 0;
+            let ran =
+                matches!(step.state, State::Succeeded | State::Failed) && !step.reused && step.attempts > 0;
             if !ran || step.children.is_some() {
                 continue;
             }
@@ -125,7 +126,8 @@ impl Remaining<'_> {
             let spec = &plan.steps[number as usize];
             let left = self.step(scope.steps[number as usize])?;
             let needs = spec.needs.iter().map(|&need| finish[need as usize]);
-            let phases = plan.phases[spec.phase as usize].dependencies.iter().map(|&phase| phase_done[phase as usize]);
+            let phases =
+                plan.phases[spec.phase as usize].dependencies.iter().map(|&phase| phase_done[phase as usize]);
             let end = needs.chain(phases).max().unwrap_or(0) + left.path_ms;
             finish[number as usize] = end;
             let done = &mut phase_done[spec.phase as usize];

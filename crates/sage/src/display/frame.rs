@@ -19,11 +19,24 @@ pub struct Size {
     pub height: usize,
 }
 
+/// What a picture is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The live tree. Once the run stands still it shrinks to its phases: the summary follows.
+    Live,
+    /// All that is known now.
+    Status,
+}
+
 /// The run as lines, none wider and all together not higher than `size`.
-pub(crate) fn frame(run: &Run, now_ms: u64, size: Size) -> Vec<Line> {
-    let mut lines = vec![header(run, now_ms, size.width)];
-    let rows = rows::rows(run, now_ms, size.width);
-    let (shown, more) = fit(rows, size.height.saturating_sub(1));
+pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec<Line> {
+    let last = purpose == Purpose::Live && run.status != Status::Running;
+    let mut lines = vec![header(run, now_ms, size.width, last)];
+    let (mut rows, others) = rows::rows(run, now_ms, size);
+    if last {
+        rows.retain(|row| row.indent == 0);
+    }
+    let (shown, more) = fit(rows, others, size.height.saturating_sub(1));
     let column = shown.iter().filter(|row| !row.details.is_empty()).map(Row::name_end).max();
     let column = column.unwrap_or(0).min(NAME_COLUMNS);
     lines.extend(shown.into_iter().map(|row| row.line(column)));
@@ -35,7 +48,7 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size) -> Vec<Line> {
 /// The same as text.
 pub fn frame_text(run: &Run, now_ms: u64, size: Size, color: bool) -> Vec<String> {
     let style = Style { color, width: size.width };
-    frame(run, now_ms, size).iter().map(|line| line.render(style)).collect()
+    frame(run, now_ms, size, Purpose::Status).iter().map(|line| line.render(style)).collect()
 }
 
 impl Row {
@@ -63,61 +76,88 @@ impl Row {
 }
 
 /// The rows that matter most, in their order, and a line about the others.
-fn fit(mut rows: Vec<Row>, height: usize) -> (Vec<Row>, Option<Line>) {
+fn fit(mut rows: Vec<Row>, others: Vec<(Left, u32)>, height: usize) -> (Vec<Row>, Option<Line>) {
     if rows.len() <= height {
         return (rows, None);
     }
     let room = height.saturating_sub(1);
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    let taken = |rank: Rank| rows.iter().filter(|row| row.rank == rank).count();
-    // Neither questions nor failures may fill the screen.
-    let share = (room / 3).max(1);
-    let crowded = (taken(Rank::Asking) > share, taken(Rank::Failed) > share);
-    let mut seen = (0, 0);
-    let mut keys = vec![(Rank::Asking, 0usize); rows.len()];
-    for (at, row) in rows.iter().enumerate() {
-        let mut rank = row.rank;
-        match rank {
-            Rank::Asking if crowded.0 => {
-                seen.0 += 1;
-                rank = if seen.0 > share { Rank::Retrying } else { rank };
-            }
-            Rank::Failed if crowded.1 => {
-                seen.1 += 1;
-                rank = if seen.1 > share { Rank::Retrying } else { rank };
-            }
-            _ => {}
-        }
-        // Of what is done the latest matters most.
-        let place = if rank == Rank::PhaseDone { rows.len() - at } else { at };
-        keys[at] = (rank, place);
-    }
+    let limits = Limits::of(room);
+    let mut taken = Taken::default();
+    // Of what is done the latest matters most.
+    let place = |at: usize, rank| if rank == Rank::PhaseDone { rows.len() - at } else { at };
+    let keys: Vec<(bool, Rank, usize)> = rows
+        .iter()
+        .enumerate()
+        .map(|(at, row)| (taken.beyond(row, &limits), row.rank, place(at, row.rank)))
+        .collect();
+    let mut order: Vec<usize> = (0..rows.len()).filter(|&at| keys[at].1 < Rank::Done).collect();
     order.sort_by_key(|&at| keys[at]);
+    order.retain(|&at| !(keys[at].0 && keys[at].1 >= Rank::Waiting));
     let mut keep = vec![false; rows.len()];
     order.iter().take(room).for_each(|&at| keep[at] = true);
+    let left_out = rows.iter().zip(&keep).filter(|(_, kept)| !**kept).filter_map(|(row, _)| row.stands_for);
+    let more = more_line(left_out.chain(others));
+    let mut keep = keep.into_iter();
+    rows.retain(|_| keep.next().unwrap_or(false));
+    (rows, Some(more))
+}
+
+/// How many rows of a rank come before the others: neither questions nor failures may fill the screen, and of
+/// what waits only the first is worth a look.
+struct Limits {
+    trouble: usize,
+    waiting: usize,
+}
+
+impl Limits {
+    fn of(room: usize) -> Limits {
+        Limits { trouble: (room / 3).max(1), waiting: (room / 5).min(5) }
+    }
+}
+
+#[derive(Default)]
+struct Taken {
+    asking: usize,
+    failed: usize,
+    waiting: usize,
+    last_beyond: bool,
+}
+
+impl Taken {
+    fn beyond(&mut self, row: &Row, limits: &Limits) -> bool {
+        let (taken, limit) = match row.rank {
+            _ if row.goes_on => return self.last_beyond,
+            // A phase stands over its steps, however many they are.
+            _ if row.stands_for.is_none() => return false,
+            Rank::Asking => (&mut self.asking, limits.trouble),
+            Rank::Failed => (&mut self.failed, limits.trouble),
+            Rank::Waiting | Rank::Pending => (&mut self.waiting, limits.waiting),
+            _ => return false,
+        };
+        *taken += 1;
+        self.last_beyond = *taken > limit;
+        self.last_beyond
+    }
+}
+
+/// `… 371 more (12 waiting for a slot, 359 pending)`
+fn more_line(all: impl Iterator<Item = (Left, u32)>) -> Line {
     let mut left_out: Vec<(Left, u32)> = Vec::new();
-    for (row, _) in rows.iter().zip(&keep).filter(|(_, kept)| !**kept) {
-        let Some((left, count)) = row.stands_for else { continue };
+    for (left, count) in all {
         match left_out.iter_mut().find(|(known, _)| *known == left) {
             Some((_, sum)) => *sum += count,
             None => left_out.push((left, count)),
         }
     }
-    let mut keep = keep.into_iter();
-    rows.retain(|_| keep.next().unwrap_or(false));
-    (rows, Some(more_line(left_out)))
-}
-
-/// `… 371 more (12 waiting for a slot, 359 pending)`
-fn more_line(mut left_out: Vec<(Left, u32)>) -> Line {
     left_out.sort_unstable();
     let total: u32 = left_out.iter().map(|(_, count)| count).sum();
-    let parts: Vec<String> = left_out.iter().map(|(left, count)| format!("{count} {}", left.text())).collect();
+    let parts: Vec<String> =
+        left_out.iter().map(|(left, count)| format!("{count} {}", left.text())).collect();
     Line::of(Tone::Dim, &format!("… {total} more ({})", parts.join(", ")))
 }
 
-fn header(run: &Run, now_ms: u64, width: usize) -> Line {
-    let facts = header_facts(run, now_ms);
+fn header(run: &Run, now_ms: u64, width: usize, last: bool) -> Line {
+    let facts = header_facts(run, now_ms, last);
     let template = &run.plan().template.name;
     let id = short_id(&run.id);
     // Whatever is least needed goes first when it is narrow.
@@ -138,11 +178,13 @@ fn header(run: &Run, now_ms: u64, width: usize) -> Line {
     line
 }
 
-fn header_facts(run: &Run, now_ms: u64) -> Line {
+/// How far it is; at the `last` the summary says how it went.
+fn header_facts(run: &Run, now_ms: u64, last: bool) -> Line {
     let mut facts = Line::default();
     let progress = Progress::of(run);
     let elapsed = walk::run_ms(run, now_ms);
     match run.status {
+        _ if last => {}
         Status::Running => facts.fact(Tone::Plain, &clock_text(elapsed)),
         Status::Paused { .. } => facts.fact(Tone::Warn, &format!("paused after {}", time_text(elapsed))),
         _ => {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use sage_core::event::{End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted};
+use sage_core::event::{
+    End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted,
+};
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 
 use super::phases::PhaseWatch;
@@ -47,12 +49,15 @@ impl Lines {
         let run = news.run;
         match news.event {
             Event::RunStarted(_) => {
-                let (template, steps) = (&run.plan().template.name, plural(u64::from(run.tally.total), "step"));
+                let (template, steps) =
+                    (&run.plan().template.name, plural(u64::from(run.tally.total), "step"));
                 Some(format!("run started: {} · {template} · {} · {steps}", run.title, run.id))
             }
-            Event::RunOpened(opened) if opened.mode == OpenMode::Resume => {
-                Some(format!("run resumed: {} of {} done", run.tally.settled, plural(run.tally.total.into(), "step")))
-            }
+            Event::RunOpened(opened) if opened.mode == OpenMode::Resume => Some(format!(
+                "run resumed: {} of {} done",
+                run.tally.settled,
+                plural(run.tally.total.into(), "step")
+            )),
             Event::RunOpened(_) | Event::RunFinished(_) | Event::StepSpawned(_) => None,
             Event::RunEdited(_) => {
                 self.tenths.clear();
@@ -63,7 +68,9 @@ impl Lines {
                 let count = plural(imported.phases.len() as u64, "phase");
                 Some(format!("{count} taken over from {}", imported.from))
             }
-            Event::RunPaused(paused) => Some(format!("run paused: {}", pause_text(paused.reason, paused.until))),
+            Event::RunPaused(paused) => {
+                Some(format!("run paused: {}", pause_text(paused.reason, paused.until)))
+            }
             Event::RunCancelled(_) => Some("run cancelled".into()),
             Event::StepStarted(started) => started_line(run, started),
             Event::StepFinished(finished) => finished_line(run, finished),
@@ -73,7 +80,9 @@ impl Lines {
                 Expansion::Items { count, .. } => {
                     format!("{} has {}", expanded.step, plural(u64::from(*count), "item"))
                 }
-                Expansion::Scope { template, .. } => format!("{} started (workflow {template})", expanded.step),
+                Expansion::Scope { template, .. } => {
+                    format!("{} started (workflow {template})", expanded.step)
+                }
             }),
             Event::StepRetried(retried) => {
                 small(run, &retried.step, || retried_line(retried, news.record.ts_ms))
@@ -134,7 +143,7 @@ fn started_line(run: &Run, event: &StepStarted) -> Option<String> {
     let path = &event.step;
     if let Some(ask) = &event.ask {
         let command = run.find(path).map(|id| walk::approve_command(run, id)).unwrap_or_default();
-        return Some(format!("{path} waiting for {} ({command})", ask_text(ask)));
+        return Some(format!("{path} waiting for {} ({command})", ask_text(ask, first_line(&ask.message))));
     }
     small(run, path, || match event.attempt {
         0 | 1 => format!("{path} started"),
@@ -184,7 +193,9 @@ fn phase_line(run: &Run, id: PhaseId) -> String {
     let counts = format!("{} of {}", phase.ok, phase.members.len());
     match phase.judged {
         Some(Judgement::Reached) => format!("phase {path} completed ({time})"),
-        Some(Judgement::Degraded) => format!("phase {path} completed with failures ({time}, {counts} succeeded)"),
+        Some(Judgement::Degraded) => {
+            format!("phase {path} completed with failures ({time}, {counts} succeeded)")
+        }
         Some(Judgement::Missed) => format!("phase {path} failed ({time}, {counts} succeeded)"),
         Some(Judgement::Blocked) => format!("phase {path} blocked"),
         None => String::new(),

@@ -12,13 +12,15 @@ mod estimate;
 mod frame;
 mod json;
 mod lines;
+mod mode;
+mod phase_rows;
 mod phases;
 mod rows;
 mod summary;
 mod tail;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod text;
 mod thread;
 mod walk;
@@ -26,29 +28,7 @@ mod walk;
 pub use estimate::left_ms;
 pub use frame::{Size, frame_text};
 pub use json::summary_json;
+pub use mode::Mode;
 pub use summary::summary;
 pub use text::Style;
 pub use thread::{Display, Options, Voice};
-
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// A live tree, on stderr.
-    Tree,
-    /// A line per notable event, on stdout.
-    Lines,
-    /// A JSON object per event, on stdout.
-    Json,
-    Quiet,
-}
-
-impl Mode {
-    pub fn choose(json: bool, quiet: bool, stdout_is_terminal: bool) -> Mode {
-        match (json, quiet, stdout_is_terminal) {
-            (true, _, _) => Mode::Json,
-            (_, true, _) => Mode::Quiet,
-            (_, _, true) => Mode::Tree,
-            _ => Mode::Lines,
-        }
-    }
-}

@@ -1,16 +1,20 @@
 //! The tree's rows: what a run has to show, and how much each row matters when there is no room for all.
 
 use sage_core::event::Ask;
-use sage_core::policy::Join;
-use sage_core::run::{Children, Judgement, Phase, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
+use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 use sage_core::wire::wait_text;
 
+use super::frame::Size;
 use super::summary::failure_text;
-use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, plural, time_text};
+use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
 use super::walk;
 
 /// Failures that are listed below a fan-out; its own row counts them all.
 const FAN_FAILURES: usize = 3;
+/// More than any terminal shows.
+const ENOUGH_ROWS: usize = 300;
+/// More blocked phases in a row than this are told together.
+const BLOCKED_PHASES: usize = 2;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const SPIN_MS: u64 = 100;
 
@@ -24,8 +28,8 @@ pub(crate) enum Rank {
     PhaseAhead,
     PhaseDone,
     Waiting,
-    Done,
     Pending,
+    Done,
 }
 
 /// What a row that is left out stands for.
@@ -65,24 +69,31 @@ pub(crate) struct Row {
     pub rank: Rank,
     /// How many steps are not shown if this is left out, and which.
     pub stands_for: Option<(Left, u32)>,
+    /// Says more about the row before it.
+    pub goes_on: bool,
 }
 
-/// All rows of a run, in the order of the tree.
-pub(crate) fn rows(run: &Run, now_ms: u64, width: usize) -> Vec<Row> {
-    let mut rows = Rows { run, now_ms, width, rows: Vec::new() };
+/// The rows of a run, in the order of the tree, and what else there is: of thousands of steps that just wait or
+/// are done, only as many become rows as could be shown.
+pub(crate) fn rows(run: &Run, now_ms: u64, size: Size) -> (Vec<Row>, Vec<(Left, u32)>) {
+    let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
+    let mut rows = Rows { run, now_ms, width: size.width, enough, rows: Vec::new(), others: Vec::new() };
     rows.scope(ScopeId(0), 0);
-    rows.rows
+    (rows.rows, rows.others)
 }
 
-struct Rows<'a> {
-    run: &'a Run,
-    now_ms: u64,
+/// Rows being gathered. Phases are in `phase_rows`, steps here.
+pub(super) struct Rows<'a> {
+    pub run: &'a Run,
+    pub now_ms: u64,
     width: usize,
-    rows: Vec<Row>,
+    enough: usize,
+    pub rows: Vec<Row>,
+    others: Vec<(Left, u32)>,
 }
 
 impl Rows<'_> {
-    fn spinner(&self) -> (Tone, &'static str) {
+    pub(super) fn spinner(&self) -> (Tone, &'static str) {
         if self.run.status != Status::Running {
             return (Tone::Dim, "◌");
         }
@@ -90,117 +101,20 @@ impl Rows<'_> {
     }
 
     fn scope(&mut self, scope: ScopeId, indent: usize) {
-        for &phase in &self.run.scope(scope).phases {
-            self.phase(phase, indent);
-        }
-    }
-
-    fn phase(&mut self, id: PhaseId, indent: usize) {
-        let phase = self.run.phase(id);
-        let at = self.rows.len();
-        self.rows.push(self.phase_row(phase, indent));
-        match phase.judged {
-            Some(Judgement::Reached | Judgement::Blocked) => {}
-            Some(Judgement::Degraded | Judgement::Missed) => {
-                for &member in &phase.members {
-                    self.failures(member, indent + 1);
+        let blocked = |id: PhaseId| self.run.phase(id).judged == Some(Judgement::Blocked);
+        let phases = &self.run.scope(scope).phases;
+        for group in phases.chunk_by(|&a, &b| blocked(a) && blocked(b)) {
+            match group {
+                [first, .., last] if group.len() > BLOCKED_PHASES => {
+                    let row = self.blocked_row(*first, *last, group, indent);
+                    self.rows.push(row);
                 }
-            }
-            None if phase.open => {
-                for &member in &phase.members {
-                    self.step(member, indent + 1);
-                }
-                // A phase matters as much as the most important of its steps.
-                let best = self.rows[at + 1..].iter().map(|row| row.rank).min();
-                self.rows[at].rank = best.unwrap_or(Rank::Running);
-            }
-            None => {}
-        }
-    }
-
-    fn phase_row(&self, phase: &Phase, indent: usize) -> Row {
-        let (sign, tone, rank, left) = match phase.judged {
-            Some(Judgement::Reached) => ((Tone::Good, "✓"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
-            Some(Judgement::Degraded) => ((Tone::Warn, "!"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
-            Some(Judgement::Missed) => ((Tone::Bad, "✗"), Tone::Plain, Rank::Failed, None),
-            Some(Judgement::Blocked) => ((Tone::Dim, "-"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
-            None if phase.open => (self.phase_sign(phase), Tone::Bold, Rank::Running, None),
-            None => ((Tone::Dim, "○"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
-        };
-        Row {
-            indent,
-            sign,
-            name: (tone, phase.label(&self.run.scope(phase.scope).plan)),
-            details: self.phase_details(phase),
-            rank,
-            stands_for: left.map(|left| (left, phase.members.len() as u32)),
-        }
-    }
-
-    fn phase_sign(&self, phase: &Phase) -> (Tone, &'static str) {
-        let busy = |&id: &StepId| match &self.run.step(id).state {
-            State::Running(running) => running.ask.is_none(),
-            State::Open { .. } | State::Backoff { .. } | State::Ready => true,
-            _ => false,
-        };
-        let asks = |&id: &StepId| self.run.step(id).state.name() == "waiting";
-        if phase.members.iter().any(busy) || phase.repeating {
-            self.spinner()
-        } else if phase.members.iter().any(asks) {
-            (Tone::Warn, "?")
-        } else {
-            (Tone::Dim, "◌")
-        }
-    }
-
-    fn phase_details(&self, phase: &Phase) -> Line {
-        let mut details = Line::default();
-        let members = phase.members.len() as u32;
-        let counted = plural(u64::from(members), "step");
-        match phase.judged {
-            Some(Judgement::Blocked) => details.fact(Tone::Dim, &format!("{counted} blocked")),
-            Some(judgement) => {
-                let kept = phase.members.iter().filter(|&&id| walk::kept(self.run, id)).count() as u32;
-                match judgement {
-                    Judgement::Reached => details.fact(Tone::Dim, &counted),
-                    _ => details.fact(Tone::Warn, &self.join_text(phase)),
-                }
-                match kept {
-                    0 => {}
-                    all if all == members => details.fact(Tone::Dim, "reused"),
-                    some => details.fact(Tone::Dim, &format!("{some} reused")),
-                }
-                details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.now_ms)));
-            }
-            None if phase.open => {
-                details.fact(Tone::Plain, &format!("{}/{members}", phase.settled));
-                details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
-            }
-            None => {
-                details.fact(Tone::Dim, &counted);
-                let plan = &self.run.scope(phase.scope).plan;
-                let before = &plan.phases[phase.plan_phase as usize].dependencies;
-                let names: Vec<&str> = before.iter().map(|&p| plan.phase(p).id.as_str()).collect();
-                if !names.is_empty() {
-                    details.fact(Tone::Dim, &format!("after {}", names.join(", ")));
-                }
+                _ => group.iter().for_each(|&phase| self.phase(phase, indent)),
             }
         }
-        details
     }
 
-    fn join_text(&self, phase: &Phase) -> String {
-        let join = self.run.scope(phase.scope).plan.phase(phase.plan_phase).join;
-        let members = phase.members.len() as u32 - phase.skipped;
-        let (ok, needed) = (phase.ok - phase.skipped, join.needed(members));
-        match join {
-            _ if ok >= needed => format!("{ok} of {members} succeeded"),
-            Join::All => format!("{ok} of {members} succeeded"),
-            _ => format!("{ok} of {members} succeeded, {needed} needed"),
-        }
-    }
-
-    fn step(&mut self, id: StepId, indent: usize) {
+    pub(super) fn step(&mut self, id: StepId, indent: usize) {
         let step = self.run.step(id);
         match step.children.as_deref() {
             Some(Children::Items { steps, .. }) => {
@@ -216,7 +130,14 @@ impl Rows<'_> {
                     self.inner_failures(id, indent + 1);
                 }
             }
-            None => self.leaf(id, self.leaf_name(id), indent),
+            None => {
+                let (rank, left) = self.weight(id);
+                if self.rows.len() >= self.enough && rank >= Rank::Waiting {
+                    self.others.push((left, 1));
+                } else {
+                    self.leaf(id, self.leaf_name(id), indent);
+                }
+            }
         }
     }
 
@@ -242,7 +163,15 @@ impl Rows<'_> {
                 self.rows.push(row);
                 let name = (Tone::Bold, command);
                 let sign = (Tone::Dim, "→");
-                self.rows.push(Row { indent: indent + 1, sign, name, details: Line::default(), rank, stands_for: None });
+                self.rows.push(Row {
+                    indent: indent + 1,
+                    sign,
+                    name,
+                    details: Line::default(),
+                    rank,
+                    stands_for: None,
+                    goes_on: true,
+                });
             }
             None => self.rows.push(row),
         }
@@ -259,7 +188,11 @@ impl Rows<'_> {
     fn step_row(&self, id: StepId, indent: usize) -> Row {
         let (rank, left) = self.weight(id);
         let step = self.run.step(id);
-        let tone = if matches!(step.state, State::Pending | State::Skipped | State::Blocked) { Tone::Dim } else { Tone::Plain };
+        let tone = if matches!(step.state, State::Pending | State::Skipped | State::Blocked) {
+            Tone::Dim
+        } else {
+            Tone::Plain
+        };
         Row {
             indent,
             sign: self.step_sign(id),
@@ -267,6 +200,7 @@ impl Rows<'_> {
             details: self.step_details(id),
             rank,
             stands_for: Some((left, 1)),
+            goes_on: false,
         }
     }
 
@@ -305,7 +239,7 @@ impl Rows<'_> {
         let mut details = Line::default();
         match &step.state {
             State::Running(running) => match &running.ask {
-                Some(ask) => details.fact(Tone::Warn, &ask_text(ask)),
+                Some(ask) => details.fact(Tone::Warn, &ask_text(ask, first_line(&ask.message))),
                 None => self.running_details(id, running.until, running.stopping, &mut details),
             },
             State::Unknown => details.fact(Tone::Warn, "its last attempt was lost: run it again?"),
@@ -384,9 +318,13 @@ impl Rows<'_> {
 
     fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
         let mut row = self.step_row(id, indent);
-        let count = |wanted: &dyn Fn(&State) -> bool| items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count();
+        let count = |wanted: &dyn Fn(&State) -> bool| {
+            items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count()
+        };
         let settled = count(&State::settled);
-        let running = count(&|state| matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. }));
+        let running = count(&|state| {
+            matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. })
+        });
         let failed = count(&|state| matches!(state, State::Failed));
         let mut details = Line::default();
         if matches!(self.run.step(id).state, State::Open { .. }) {
@@ -421,7 +359,7 @@ impl Rows<'_> {
         }
     }
 
-    fn failures(&mut self, member: StepId, indent: usize) {
+    pub(super) fn failures(&mut self, member: StepId, indent: usize) {
         if self.run.step(member).children.is_some() {
             let items = self.run.item_steps(member);
             if !items.is_empty() && !matches!(self.run.step(member).state, State::Succeeded) {
@@ -435,7 +373,8 @@ impl Rows<'_> {
 
     fn inner_failures(&mut self, id: StepId, indent: usize) {
         let failed = |&leaf: &StepId| matches!(self.run.step(leaf).state, State::Failed);
-        let failures: Vec<StepId> = walk::leaves(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
+        let failures: Vec<StepId> =
+            walk::leaves(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
         for leaf in failures {
             self.leaf(leaf, self.inner_name(leaf), indent);
         }
@@ -448,8 +387,9 @@ impl Rows<'_> {
     }
 }
 
-pub(crate) fn ask_text(ask: &Ask) -> String {
-    let mut text = match first_line(&ask.message) {
+/// The question, or as much of its message as is given.
+pub(crate) fn ask_text(ask: &Ask, message: &str) -> String {
+    let mut text = match message {
         "" => "approval".to_string(),
         message => format!("approval: {message}"),
     };

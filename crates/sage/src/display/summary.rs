@@ -1,25 +1,31 @@
 //! The last lines of a run: how it ended, what it took, what went wrong, what to type next (DESIGN §8).
 
-use sage_core::event::PauseReason;
+use sage_core::event::{Ask, PauseReason};
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
 use sage_core::wire::{WorkflowMetrics, rfc3339};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::rows::ask_text;
-use super::text::{Line, Style, Tone, argument, cost_text, count_text, lines, plural, time_text};
+use super::text::{
+    Line, Style, Tone, argument, clean, cost_text, count_text, lines, plural, time_text, wrap,
+};
 use super::walk;
 
 /// Failing steps and questions that are listed; the rest is counted.
 const LISTED: usize = 5;
+/// Paths are aligned up to here.
+const PATH_COLUMNS: usize = 32;
 /// Lines of a failure's message.
 const MESSAGE_LINES: usize = 3;
 
 /// What a run came to, as text that ends with a line break.
 pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
-    page.extend(tokens_line(run));
+    page.extend(usage_lines(run, style.width));
     page.extend(failure_lines(run));
-    page.extend(question_lines(run));
+    page.extend(question_lines(run, style.width));
     page.extend(next_lines(run));
     page.iter().map(|line| line.render(style) + "\n").collect()
 }
@@ -40,7 +46,8 @@ fn verdict_line(run: &Run) -> Line {
         Status::Running => Line::of(Tone::Busy, &format!("running for {time}")),
     };
     // One step after the other takes as long as it takes; below a tenth it is noise.
-    if ran(run) > 1 && metrics.speedup >= 1.1 {
+    let reached = matches!(run.status, Status::Finished(Verdict::Succeeded | Verdict::Degraded));
+    if reached && ran(run) > 1 && metrics.speedup >= 1.1 {
         let sequential = time_text(metrics.sequential_time);
         line.fact(Tone::Dim, &format!("{sequential} if sequential"));
         line.fact(Tone::Plain, &format!("{:.1}x faster", metrics.speedup));
@@ -55,7 +62,9 @@ fn ran(run: &Run) -> usize {
 
 fn steps_line(run: &Run) -> Line {
     let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
-    let count = |wanted: &dyn Fn(&State) -> bool| leaves.iter().filter(|&&id| wanted(&run.step(id).state)).count() as u64;
+    let count = |wanted: &dyn Fn(&State) -> bool| {
+        leaves.iter().filter(|&&id| wanted(&run.step(id).state)).count() as u64
+    };
     let kept = leaves.iter().filter(|&&id| walk::kept(run, id)).count() as u64;
     let total = u64::from(run.tally.total);
     let mut line = Line::of(Tone::Plain, "  ");
@@ -95,15 +104,14 @@ fn open(state: &State) -> bool {
 }
 
 /// Only where there was an agent or a model.
-fn tokens_line(run: &Run) -> Option<Line> {
+fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
     let metrics = WorkflowMetrics::of(run);
     let tokens = &metrics.tokens_by_class;
     if metrics.total_tokens == 0 && tokens.unattributed == 0 && metrics.cost_usd.is_none() {
-        return None;
+        return Vec::new();
     }
-    let mut facts = Line::default();
+    let mut page = Vec::new();
     if metrics.total_tokens > 0 {
-        facts.fact(Tone::Plain, &format!("{} tokens", count_text(metrics.total_tokens)));
         let classes = [
             (tokens.input, "input"),
             (tokens.cache_read, "cache read"),
@@ -111,50 +119,63 @@ fn tokens_line(run: &Run) -> Option<Line> {
             (tokens.output, "output"),
             (tokens.reasoning, "reasoning"),
         ];
-        let known: Vec<String> =
-            classes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{} {name}", count_text(*count))).collect();
-        facts.push(Tone::Dim, &format!(": {}", known.join(", ")));
+        let told = classes.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, name)| format!("{} {name}", count_text(*count))).collect();
+        let text = format!("{} tokens: {}", count_text(metrics.total_tokens), told.join(", "));
+        let wrapped = wrap(&text, width.saturating_sub(4).max(1)).into_iter().enumerate();
+        page.extend(wrapped.map(|(at, text)| {
+            Line::of(Tone::Plain, if at == 0 { "  " } else { "    " }).with(Tone::Plain, &text)
+        }));
+    }
+    let mut facts = Line::default();
+    if let Some(cost) = metrics.cost_usd {
+        facts.fact(Tone::Plain, &cost_text(cost));
     }
     if tokens.unattributed > 0 {
         let attempts = plural(u64::from(tokens.unattributed), "attempt");
         facts.fact(Tone::Warn, &format!("unattributed: {attempts} told no usage"));
     }
     if metrics.tokens_saved > 0 {
-        facts.fact(Tone::Good, &format!("{} saved", count_text(metrics.tokens_saved)));
+        facts.fact(Tone::Good, &format!("{} tokens saved", count_text(metrics.tokens_saved)));
     }
     if let Some(rate) = metrics.cache_hit_rate {
         facts.fact(Tone::Plain, &format!("cache {:.0}%", rate * 100.0));
     }
-    if let Some(cost) = metrics.cost_usd {
-        facts.fact(Tone::Plain, &cost_text(cost));
-    }
     facts.fact(Tone::Dim, &plural(u64::from(metrics.context_reloads), "context reload"));
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);
-    Some(line)
+    page.push(line);
+    page
 }
 
 /// Innermost failures: what is around them failed because of them.
 fn failed_steps(run: &Run) -> Vec<StepId> {
-    let failed = |&id: &StepId| run.step(id).children.is_none() && matches!(run.step(id).state, State::Failed);
+    let failed =
+        |&id: &StepId| run.step(id).children.is_none() && matches!(run.step(id).state, State::Failed);
     run.step_ids().filter(failed).collect()
 }
 
 fn failure_lines(run: &Run) -> Vec<Line> {
     let failed = failed_steps(run);
+    let widest =
+        failed.iter().take(LISTED).map(|&id| run.step(id).path.len()).max().unwrap_or(0).min(PATH_COLUMNS);
     let mut page = Vec::new();
     for &id in failed.iter().take(LISTED) {
         let step = run.step(id);
         let Some(failure) = &step.failure else { continue };
         let mut texts = lines(&failure.message).take(MESSAGE_LINES);
         let first = failure_text(failure.class.name(), texts.next().unwrap_or_default());
-        let mut line = Line::of(Tone::Bad, "  ✗ ").with(Tone::Bold, &step.path).with(Tone::Plain, "  ");
-        line.push(Tone::Bad, &first);
+        let mut line = Line::of(Tone::Bad, "  ✗ ").with(Tone::Bold, &step.path);
+        line.pad_to(4 + widest);
+        line.push(Tone::Bad, &format!("  {first}"));
         page.push(line);
         page.extend(texts.map(|text| Line::of(Tone::Dim, "    ").with(Tone::Dim, text)));
     }
     if failed.len() > LISTED {
-        page.push(Line::of(Tone::Dim, &format!("  … {} more failed", failed.len() - LISTED)));
+        page.push(Line::of(
+            Tone::Dim,
+            &format!("  … {} more failed, see sage status {}", failed.len() - LISTED, argument(&run.feature)),
+        ));
     }
     page
 }
@@ -172,16 +193,27 @@ fn asking_steps(run: &Run) -> Vec<StepId> {
     run.step_ids().filter(|&id| asks(&run.step(id).state)).collect()
 }
 
-fn question_lines(run: &Run) -> Vec<Line> {
+fn whole_question(ask: &Ask) -> String {
+    ask_text(ask, &lines(&ask.message).collect::<Vec<_>>().join(" "))
+}
+
+/// Questions in full: who shall answer must be able to read them.
+fn question_lines(run: &Run, width: usize) -> Vec<Line> {
     let asking = asking_steps(run);
     let question = |&id: &StepId| {
         let text = match &run.step(id).state {
-            State::Running(running) => running.ask.as_deref().map(ask_text).unwrap_or_default(),
+            State::Running(running) => running.ask.as_deref().map(whole_question).unwrap_or_default(),
             _ => "its last attempt was lost: run it again?".into(),
         };
-        Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path).with(Tone::Plain, &format!("  {text}"))
+        let head = Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path);
+        if head.width() + 2 + clean(&text).width() <= width {
+            return vec![head.with(Tone::Plain, &format!("  {text}"))];
+        }
+        let wrapped = wrap(&clean(&text), width.saturating_sub(4).max(1));
+        let below = wrapped.into_iter().map(|line| Line::of(Tone::Plain, "    ").with(Tone::Plain, &line));
+        std::iter::once(head).chain(below).collect()
     };
-    let mut page: Vec<Line> = asking.iter().take(LISTED).map(question).collect();
+    let mut page: Vec<Line> = asking.iter().take(LISTED).flat_map(question).collect();
     if asking.len() > LISTED {
         page.push(Line::of(Tone::Dim, &format!("  … {} more wait for a person", asking.len() - LISTED)));
     }
@@ -199,8 +231,10 @@ fn next_lines(run: &Run) -> Vec<Line> {
     match run.status {
         Status::Finished(Verdict::Succeeded) | Status::Running => {}
         Status::Finished(Verdict::Degraded) => {}
-        Status::Finished(_) => commands.push(resume("tries what failed again; finished steps are kept")),
-        Status::Cancelled { resumable: false } => commands.push((format!("sage run {feature}"), "starts anew")),
+        Status::Finished(_) => commands.push(resume("tries again; finished steps are kept")),
+        Status::Cancelled { resumable: false } => {
+            commands.push((format!("sage run {feature}"), "starts anew"))
+        }
         Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
         Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
             commands.push(resume("goes on once it is answered"));
@@ -208,7 +242,8 @@ fn next_lines(run: &Run) -> Vec<Line> {
         Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
     }
     if let Some(&id) = failed_steps(run).first() {
-        commands.push((format!("sage logs {feature} {}", argument(&run.step(id).path)), "shows what it said"));
+        commands
+            .push((format!("sage logs {feature} {}", argument(&run.step(id).path)), "shows what it said"));
     }
     let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
     let line = |(at, (command, why)): (usize, &(String, &str))| {

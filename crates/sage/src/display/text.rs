@@ -181,6 +181,21 @@ fn without_sequences(text: &str) -> String {
     out
 }
 
+/// `text` in lines of at most `columns`, broken at spaces; a longer word stays whole and is cut when shown.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
 /// The first line that says something.
 pub(crate) fn first_line(text: &str) -> &str {
     lines(text).next().unwrap_or_default()
@@ -229,7 +244,8 @@ pub(crate) fn plural(count: u64, what: &str) -> String {
 
 /// An argument of a command that is shown to be typed: quoted where a shell would read it otherwise.
 pub(crate) fn argument(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '@' | '+' | ',');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '@' | '+' | ',');
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_string();
     }
@@ -295,7 +311,10 @@ mod tests {
     fn times_and_counts_are_short() {
         let times = [0, 49, 999, 12_340, 59_949, 59_950, 60_000, 125_000, 4_320_000, 273_600_000];
         let shown: Vec<String> = times.into_iter().map(time_text).collect();
-        assert_eq!(shown.join(" | "), "0.0s | 0.0s | 1.0s | 12.3s | 59.9s | 59s | 1m 00s | 2m 05s | 1h 12m | 3d 4h");
+        assert_eq!(
+            shown.join(" | "),
+            "0.0s | 0.0s | 1.0s | 12.3s | 59.9s | 59s | 1m 00s | 2m 05s | 1h 12m | 3d 4h"
+        );
         let counts: Vec<String> = [0, 999, 1_000, 14_249, 999_949, 999_950, 5_000_000].map(count_text).into();
         assert_eq!(counts.join(" "), "0 999 1.0k 14.2k 999.9k 1.0M 5.0M");
         assert_eq!([0.0, 0.004, 0.42, 12.0].map(cost_text).join(" "), "$0.00 <$0.01 $0.42 $12.00");

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sage_core::run::{Run, Status};
 use sage_engine::vfs::Vfs;
 
-use super::frame;
+use super::frame::{self, Purpose};
 use super::json::Json;
 use super::lines::Lines;
 use super::tail::{News, Tail};
@@ -248,7 +248,7 @@ impl View {
         let size = terminal::size(*width);
         // The last row is the cursor's.
         let room = Size { width: size.width, height: size.height.saturating_sub(1).max(1) };
-        let lines = run.map(|run| frame::frame(run, now_ms(), room)).unwrap_or_default();
+        let lines = run.map(|run| frame::frame(run, now_ms(), room, Purpose::Live)).unwrap_or_default();
         screen.paint(&said, &lines, *color, size.width)
     }
 }

@@ -22,12 +22,14 @@ pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
     leaves
 }
 
-/// Time a step has taken so far: in attempts, or from the first child's start to the last one's end.
+/// Time of the attempt that is under way; else all that a step has taken, in attempts or from its first child's
+/// start to the last one's end. What is open counts from the present owner's turn on: the time before may have
+/// been a pause of days.
 pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
     let step = run.step(id);
     match &step.state {
-        State::Running(running) => step.active_ms + now_ms.saturating_sub(running.since_ms),
-        State::Open { .. } => now_ms.saturating_sub(step.started_ms),
+        State::Running(running) => now_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms)),
+        State::Open { .. } => now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms)),
         _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
         _ => step.active_ms,
     }
@@ -41,13 +43,14 @@ pub(crate) fn run_ms(run: &Run, now_ms: u64) -> u64 {
     }
 }
 
-/// From a phase's opening to its judgement. A phase that was finished before the run was resumed is judged
-/// again in no time, so its members have to tell.
+/// From a phase's opening to its judgement or until now, in the present owner's turn; of a phase that was
+/// finished before, its members tell.
 pub(crate) fn phase_ms(run: &Run, phase: &Phase, now_ms: u64) -> u64 {
+    let from = phase.opened_ms.max(run.tally.turn_ms);
     if phase.judged.is_none() {
-        return if phase.open { now_ms.saturating_sub(phase.opened_ms) } else { 0 };
+        return if phase.open { now_ms.saturating_sub(from) } else { 0 };
     }
-    let own_ms = phase.judged_ms.saturating_sub(phase.opened_ms);
+    let own_ms = phase.judged_ms.saturating_sub(from);
     if own_ms > 0 {
         return own_ms;
     }

@@ -19,11 +19,16 @@ pub fn dot_run(run: &Run) -> String {
 fn digraph(plan: &Plan, run: Option<&Run>) -> String {
     let mut out = format!("digraph \"{}\" {{\n", escape(&plan.template.name));
     out.push_str("  rankdir=TB;\n  compound=true;\n  fontname=\"sans-serif\";\n");
-    out.push_str("  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n");
+    out.push_str(
+        "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n",
+    );
     for (p, phase) in plan.phases.iter().enumerate() {
         let policy = label::policy_text(plan, p as u32);
         let policy = if policy.is_empty() { policy } else { format!("\\n{}", escape(&policy)) };
-        out.push_str(&format!("  subgraph cluster_{p} {{\n    label=\"{}{policy}\";\n", escape(&plan.phase(p as u32).id)));
+        out.push_str(&format!(
+            "  subgraph cluster_{p} {{\n    label=\"{}{policy}\";\n",
+            escape(&plan.phase(p as u32).id)
+        ));
         for step in phase.steps.clone() {
             out.push_str(&format!("    s{step} [{}];\n", attributes(plan, step, run)));
         }

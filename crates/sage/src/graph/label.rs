@@ -53,7 +53,7 @@ impl Class {
             Class::Succeeded => "succeeded",
             Class::Degraded => "degraded",
             Class::Failed => "failed",
-            Class::Left => "left",
+            Class::Left => "notrun",
         }
     }
 
@@ -85,11 +85,13 @@ pub(super) fn kind_text(plan: &Plan, number: u32) -> String {
         text.push_str(&format!(" {}", operation.type_name));
     }
     if operation.foreach.is_some() {
-        text.push_str(match operation.max_parallel {
-            Some(width) => format!(", fan-out ({width} at once)"),
-            None => ", fan-out".into(),
-        }
-        .as_str());
+        text.push_str(
+            match operation.max_parallel {
+                Some(width) => format!(", fan-out ({width} at once)"),
+                None => ", fan-out".into(),
+            }
+            .as_str(),
+        );
     }
     if operation.when.is_some() {
         text.push_str(", conditional");

@@ -21,7 +21,8 @@ pub fn text_run(run: &Run) -> String {
 }
 
 fn page(plan: &Plan, run: Option<&Run>) -> String {
-    let (steps, phases) = (plural(plan.steps.len() as u64, "step"), plural(plan.phases.len() as u64, "phase"));
+    let (steps, phases) =
+        (plural(plan.steps.len() as u64, "step"), plural(plan.phases.len() as u64, "phase"));
     let mut head = Line::of(Tone::Bold, &plan.template.name);
     head.fact(Tone::Plain, &format!("{steps} in {phases}"));
     if let Some(run) = run {
@@ -123,7 +124,9 @@ fn outcome(run: &Run, id: StepId) -> Line {
             let held = step.ended_ms.saturating_sub(step.started_ms);
             facts.fact(Tone::Good, &time_text(if step.children.is_some() { held } else { step.active_ms }));
         }
-        (_, class) => facts.fact(Tone::Plain, if class == Class::Left { step.state.name() } else { class.name() }),
+        (_, class) => {
+            facts.fact(Tone::Plain, if class == Class::Left { step.state.name() } else { class.name() })
+        }
     }
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);
@@ -164,7 +167,9 @@ fn critical_path(plan: &Plan) -> Vec<Line> {
         .map(|(at, &step)| format!("{}{}", if at == 0 { "" } else { "→ " }, plan.steps[step as usize].path))
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    lines.extend(wrap(&names, " ", WIDTH - 2).into_iter().map(|(text, _)| Line::of(Tone::Plain, &format!("  {text}"))));
+    lines.extend(
+        wrap(&names, " ", WIDTH - 2).into_iter().map(|(text, _)| Line::of(Tone::Plain, &format!("  {text}"))),
+    );
     lines
 }
 

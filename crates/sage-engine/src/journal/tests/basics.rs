@@ -13,13 +13,7 @@ fn feed(reader: &mut Reader, bytes: &[u8], seen: &mut Vec<u64>) -> Result<(), Jo
 #[test]
 fn a_line_is_exactly_as_documented() {
     let mut journal = Journal::new();
-    journal
-        .append(
-            "run.started",
-            1_700_000_000_000,
-            &json!({"feature": "a\nb", "n": 1}),
-        )
-        .unwrap();
+    journal.append("run.started", 1_700_000_000_000, &json!({"feature": "a\nb", "n": 1})).unwrap();
     journal.append("step.done", 7, &json!(null)).unwrap();
     let batch = journal.take_batch().unwrap();
     let text = String::from_utf8(batch.bytes).unwrap();
@@ -31,14 +25,8 @@ fn a_line_is_exactly_as_documented() {
     let second =
         format!(r#" {{"v":1,"seq":2,"epoch":1,"prev":"{sha}","ts":7,"kind":"step.done","data":null"#);
     let last = crate::digest::Digest::of(&second.as_bytes()[1..]);
-    assert_eq!(
-        text,
-        format!("{body},\"sha\":\"{sha}\"}}\n{second},\"sha\":\"{last}\"}}\n")
-    );
-    assert_eq!(
-        (batch.count, batch.prev, batch.last),
-        (2, Head::EMPTY, Head { seq: 2, sha: last })
-    );
+    assert_eq!(text, format!("{body},\"sha\":\"{sha}\"}}\n{second},\"sha\":\"{last}\"}}\n"));
+    assert_eq!((batch.count, batch.prev, batch.last), (2, Head::EMPTY, Head { seq: 2, sha: last }));
     assert_eq!(journal.take_batch(), None);
 }
 
@@ -49,21 +37,12 @@ fn what_cannot_be_a_record_is_refused_and_leaves_no_trace() {
     journal.append("a", 0, &json!({})).unwrap();
     let head = journal.head();
     for kind in ["", "a b", "ä", "a\"", &"k".repeat(65)] {
-        assert!(matches!(
-            journal.append(kind, 0, &json!({})),
-            Err(JournalError::Kind { .. })
-        ));
+        assert!(matches!(journal.append(kind, 0, &json!({})), Err(JournalError::Kind { .. })));
     }
     let raw = RawValue::from_string("{\n}".to_owned()).unwrap();
-    assert!(matches!(
-        journal.append("a", 0, &raw),
-        Err(JournalError::LineBreak { .. })
-    ));
+    assert!(matches!(journal.append("a", 0, &raw), Err(JournalError::LineBreak { .. })));
     let unserialisable = std::collections::BTreeMap::from([((1, 2), 3)]);
-    assert!(matches!(
-        journal.append("a", 0, &unserialisable),
-        Err(JournalError::Encode { .. })
-    ));
+    assert!(matches!(journal.append("a", 0, &unserialisable), Err(JournalError::Encode { .. })));
     assert_eq!((journal.head(), journal.pending()), (head, 1));
     journal.append("a", 0, &json!({})).unwrap();
     let bytes = journal.take_batch().unwrap().bytes;
@@ -98,9 +77,7 @@ fn a_reader_names_the_place_of_damage_and_stays_broken() {
     bytes[reference.starts[1] + 20] ^= 1;
     let (mut reader, mut seen) = (Reader::new(), Vec::new());
     let error = feed(&mut reader, &bytes, &mut seen).unwrap_err();
-    let JournalError::Corrupt { line, offset, .. } = error else {
-        panic!("{error}")
-    };
+    let JournalError::Corrupt { line, offset, .. } = error else { panic!("{error}") };
     assert_eq!((line, offset as usize), (2, reference.starts[1]));
     assert!(feed(&mut reader, reference.line(1), &mut seen).is_err());
     assert_eq!(seen, [1]);
@@ -136,17 +113,10 @@ fn a_callers_error_stops_the_recovery() {
     sim.plant(&file(), &reference.bytes).unwrap();
     let vfs: Arc<dyn Vfs> = Arc::new(sim);
     let stop = |record: Record<'_>| {
-        if record.seq == 2 {
-            Err(Mine::Fold(2))
-        } else {
-            Ok(())
-        }
+        if record.seq == 2 { Err(Mine::Fold(2)) } else { Ok(()) }
     };
     assert!(matches!(recover(&vfs, dir(), None, stop), Err(Mine::Fold(2))));
-    assert!(matches!(
-        recover(&vfs, Path::new("/nowhere"), None, stop),
-        Err(Mine::Journal)
-    ));
+    assert!(matches!(recover(&vfs, Path::new("/nowhere"), None, stop), Err(Mine::Journal)));
 }
 
 // covers: R4, R5
@@ -163,10 +133,7 @@ fn each_opening_that_writes_has_its_own_epoch() {
         assert_eq!(values.len() as u64, epoch);
         (journal, file) = (recovered.journal, recovered.file);
     }
-    assert!(matches!(
-        JournalFile::create(&vfs, dir()),
-        Err(JournalError::Exists { .. })
-    ));
+    assert!(matches!(JournalFile::create(&vfs, dir()), Err(JournalError::Exists { .. })));
 }
 
 // covers: R4
@@ -180,15 +147,9 @@ fn batches_are_committed_in_order_or_not_at_all() {
         journal.take_batch().unwrap()
     };
     let (first, second) = (batch(), batch());
-    assert!(matches!(
-        file.commit(&second),
-        Err(JournalError::OutOfOrder { .. })
-    ));
+    assert!(matches!(file.commit(&second), Err(JournalError::OutOfOrder { .. })));
     file.commit(&first).unwrap();
-    assert!(matches!(
-        file.commit(&first),
-        Err(JournalError::OutOfOrder { .. })
-    ));
+    assert!(matches!(file.commit(&first), Err(JournalError::OutOfOrder { .. })));
     file.commit(&second).unwrap();
     assert_eq!(file.head(), second.last);
 }

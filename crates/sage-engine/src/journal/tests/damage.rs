@@ -14,21 +14,10 @@ fn truncation_at_every_byte_keeps_every_whole_record() {
         for len in 0..=reference.bytes.len() {
             let whole = reference.whole_before(len);
             let at_break = reference.starts.contains(&len);
-            let expected = if at_break {
-                Outcome::Clean(whole)
-            } else {
-                Outcome::Torn(whole)
-            };
+            let expected = if at_break { Outcome::Clean(whole) } else { Outcome::Torn(whole) };
             assert_eq!(judge(&reference, &reference.bytes[..len], None), expected);
-            let expected = if whole == reference.len() {
-                expected
-            } else {
-                Outcome::LostAcked
-            };
-            assert_eq!(
-                judge(&reference, &reference.bytes[..len], Some(reference.head())),
-                expected
-            );
+            let expected = if whole == reference.len() { expected } else { Outcome::LostAcked };
+            assert_eq!(judge(&reference, &reference.bytes[..len], Some(reference.head())), expected);
         }
     }
 }
@@ -72,32 +61,17 @@ fn records_deleted_doubled_or_swapped_are_found() {
         for index in 0..lines.len() {
             let mut deleted = lines.clone();
             deleted.remove(index);
-            let expected = if index == last {
-                Outcome::Clean(last)
-            } else {
-                Outcome::Corrupt
-            };
+            let expected = if index == last { Outcome::Clean(last) } else { Outcome::Corrupt };
             assert_eq!(judge(&reference, &deleted.concat(), None), expected);
             let with = judge(&reference, &deleted.concat(), Some(reference.head()));
-            assert_eq!(
-                with,
-                if index == last {
-                    Outcome::LostAcked
-                } else {
-                    Outcome::Corrupt
-                }
-            );
+            assert_eq!(with, if index == last { Outcome::LostAcked } else { Outcome::Corrupt });
             for other in 0..lines.len() {
                 let mut doubled = lines.clone();
                 doubled.insert(other, lines[index]);
                 assert_eq!(judge(&reference, &doubled.concat(), None), Outcome::Corrupt);
                 let mut swapped = lines.clone();
                 swapped.swap(index, other);
-                let expected = if index == other {
-                    Outcome::Clean(lines.len())
-                } else {
-                    Outcome::Corrupt
-                };
+                let expected = if index == other { Outcome::Clean(lines.len()) } else { Outcome::Corrupt };
                 assert_eq!(judge(&reference, &swapped.concat(), None), expected);
             }
         }
@@ -153,14 +127,8 @@ fn a_torn_batch_with_later_sectors_written_is_no_corruption() {
     let whole = reference.whole_before(1024);
     assert!(whole > 0);
     assert_eq!(judge(&reference, &bytes, None), Outcome::Torn(whole));
-    assert_eq!(
-        judge(&reference, &bytes, Some(reference.heads[0])),
-        Outcome::Torn(whole)
-    );
-    assert_eq!(
-        judge(&reference, &bytes, Some(reference.head())),
-        Outcome::LostAcked
-    );
+    assert_eq!(judge(&reference, &bytes, Some(reference.heads[0])), Outcome::Torn(whole));
+    assert_eq!(judge(&reference, &bytes, Some(reference.head())), Outcome::LostAcked);
     // Once another batch was written after it, it had been synced: now it is corruption.
     let reference = Reference::new(&[1, 20, 1], 20);
     let mut bytes = reference.bytes.clone();
@@ -188,11 +156,7 @@ fn forged(line: &[u8], from: &str, to: &str) -> Vec<u8> {
     let body = line.split_once(",\"sha\"").unwrap().0;
     assert!(body.contains(from));
     let body = body.replacen(from, to, 1);
-    format!(
-        "{body},\"sha\":\"{}\"}}\n",
-        crate::digest::Digest::of(body.as_bytes())
-    )
-    .into_bytes()
+    format!("{body},\"sha\":\"{}\"}}\n", crate::digest::Digest::of(body.as_bytes())).into_bytes()
 }
 
 // covers: R4
@@ -200,11 +164,7 @@ fn forged(line: &[u8], from: &str, to: &str) -> Vec<u8> {
 fn good_lines_in_the_wrong_place_are_found() {
     let (one, other) = (Reference::new(&[1, 1], 1), Reference::new(&[1, 1], 2));
     let spliced = [one.line(0), other.line(1)].concat();
-    assert_eq!(
-        judge(&one, &spliced, None),
-        Outcome::Corrupt,
-        "the right number, another history"
-    );
+    assert_eq!(judge(&one, &spliced, None), Outcome::Corrupt, "the right number, another history");
     for (from, to) in [
         ("\"seq\":2", "\"seq\":3"),
         ("\"seq\":2", "\"seq\":02"),
@@ -218,17 +178,10 @@ fn good_lines_in_the_wrong_place_are_found() {
     ] {
         let bytes = [one.line(0), &forged(one.line(1), from, to)].concat();
         let outcome = judge(&one, &bytes, Some(one.head()));
-        assert!(
-            matches!(outcome, Outcome::Corrupt | Outcome::LostAcked),
-            "{from} -> {to}: {outcome:?}"
-        );
+        assert!(matches!(outcome, Outcome::Corrupt | Outcome::LostAcked), "{from} -> {to}: {outcome:?}");
     }
     let bytes = [one.line(0), &forged(one.line(1), "\"seq\":2", "\"seq\":3")].concat();
-    assert_eq!(
-        judge(&one, &bytes, None),
-        Outcome::Corrupt,
-        "the right hash, the wrong number"
-    );
+    assert_eq!(judge(&one, &bytes, None), Outcome::Corrupt, "the right hash, the wrong number");
 }
 
 // covers: R4
@@ -265,10 +218,7 @@ fn foreign_bytes_never_panic() {
             }
         }
         let outcome = judge(&reference, &bytes, Some(reference.head()));
-        assert!(
-            outcome != Outcome::Clean(3) || bytes == reference.bytes,
-            "round {round}"
-        );
+        assert!(outcome != Outcome::Clean(3) || bytes == reference.bytes, "round {round}");
         judge(&reference, &bytes, None);
     }
 }

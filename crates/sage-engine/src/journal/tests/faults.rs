@@ -20,10 +20,7 @@ fn run(sim: &SimFs, acked: &mut Acked) -> Result<(), Box<dyn std::error::Error>>
     let blobs = Blobs::new(Arc::clone(&vfs), dir().join("blobs"));
     let (mut journal, mut file) = match recover_values(&vfs, acked.head) {
         Ok((recovered, values)) => {
-            assert!(
-                values.len() >= acked.values.len(),
-                "acknowledged records are lost"
-            );
+            assert!(values.len() >= acked.values.len(), "acknowledged records are lost");
             assert_eq!(values[..acked.values.len()], acked.values);
             acked.values = values;
             acked.head = Some(recovered.file.head());
@@ -89,10 +86,7 @@ fn a_fault_at_each_operation_loses_nothing_acknowledged() {
             }
         }
     }
-    assert!(
-        ops > 20 && cases > 500 && stopped > 100,
-        "{ops} {cases} {stopped}"
-    );
+    assert!(ops > 20 && cases > 500 && stopped > 100, "{ops} {cases} {stopped}");
 }
 
 // covers: R4, R5
@@ -104,19 +98,12 @@ fn a_short_write_at_each_length_is_completed() {
         let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
         let mut file = JournalFile::create(&vfs, dir()).unwrap();
         sim.fail_at(sim.ops(), Fault::ShortWrite(len));
-        let batch = Batch {
-            bytes: reference.bytes.clone(),
-            prev: Head::EMPTY,
-            last: reference.head(),
-            count: 2,
-        };
+        let batch =
+            Batch { bytes: reference.bytes.clone(), prev: Head::EMPTY, last: reference.head(), count: 2 };
         file.commit(&batch).unwrap();
         sim.crash(len as u64);
         sim.restart();
-        assert_eq!(
-            recover_values(&vfs, Some(reference.head())).unwrap().1,
-            reference.values
-        );
+        assert_eq!(recover_values(&vfs, Some(reference.head())).unwrap().1, reference.values);
     }
 }
 
@@ -128,26 +115,13 @@ fn after_a_failed_sync_the_handle_refuses_and_the_batch_is_gone() {
         let mut acked = Acked::default();
         run(&sim, &mut acked).unwrap();
         let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
-        let (
-            Recovered {
-                mut journal,
-                mut file,
-                ..
-            },
-            _,
-        ) = recover_values(&vfs, acked.head).unwrap();
+        let (Recovered { mut journal, mut file, .. }, _) = recover_values(&vfs, acked.head).unwrap();
         journal.append("a", 0, &"x".repeat(2000)).unwrap();
         let batch = journal.take_batch().unwrap();
         // The write, then the sync.
         sim.fail_at(sim.ops() + 1, Fault::Eio);
-        assert!(matches!(
-            file.commit(&batch),
-            Err(JournalError::Io { op: "sync", .. })
-        ));
-        assert!(
-            matches!(file.commit(&batch), Err(JournalError::Poisoned { .. })),
-            "never a second sync"
-        );
+        assert!(matches!(file.commit(&batch), Err(JournalError::Io { op: "sync", .. })));
+        assert!(matches!(file.commit(&batch), Err(JournalError::Poisoned { .. })), "never a second sync");
         // The lost pages are readable still; a journal built on them would break with the next power cut.
         continue_after(&sim, acked, seed, false);
     }

@@ -25,21 +25,12 @@ fn a_commit_is_one_fdatasync_whatever_its_size() {
     let before = disk.syncs();
     for commit in 1..=5 {
         for _ in 0..commit * 10 {
-            journal
-                .append("step.done", 0, &json!({"text": "x".repeat(1000)}))
-                .unwrap();
+            journal.append("step.done", 0, &json!({"text": "x".repeat(1000)})).unwrap();
         }
         file.commit(&journal.take_batch().unwrap()).unwrap();
     }
     let after = disk.syncs();
-    assert_eq!(
-        (
-            after.data - before.data,
-            after.all - before.all,
-            after.dir - before.dir
-        ),
-        (5, 0, 0)
-    );
+    assert_eq!((after.data - before.data, after.all - before.all, after.dir - before.dir), (5, 0, 0));
     // What the watermark covers needs no further sync.
     recover(&vfs, &home.path().join("runs/one"), Some(file.head()), nothing).unwrap();
     assert_eq!(disk.syncs(), after);
@@ -54,9 +45,7 @@ fn another_reader_follows_a_growing_journal() {
     for seq in 1..=20 {
         journal.append("tick", seq, &seq).unwrap();
         file.commit(&journal.take_batch().unwrap()).unwrap();
-        let news = vfs
-            .read_from(file.path(), reader.next_offset(), u64::MAX)
-            .unwrap();
+        let news = vfs.read_from(file.path(), reader.next_offset(), u64::MAX).unwrap();
         let take = &mut |record: Record<'_>| {
             seen.push(record.ts_ms);
             Ok::<_, JournalError>(())
@@ -74,10 +63,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     let real = home.path().join("elsewhere");
     std::fs::write(&real, Reference::new(&[1], 1).bytes).unwrap();
     let replace = |name: &str| home.path().join(name);
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(replace("fifo"))
-        .status()
-        .unwrap();
+    let fifo = std::process::Command::new("mkfifo").arg(replace("fifo")).status().unwrap();
     assert!(fifo.success());
     symlink(&real, replace("symlink")).unwrap();
     symlink("/dev/zero", replace("symlink to a device")).unwrap();
@@ -92,12 +78,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         let recover = recover(&vfs, &dir, None, nothing).unwrap_err().to_string();
         let kind = name.split(' ').next().unwrap();
         for error in [create, recover] {
-            assert!(
-                error
-                    .to_lowercase()
-                    .contains(&format!("is a {kind}, not a regular file")),
-                "{error}"
-            );
+            assert!(error.to_lowercase().contains(&format!("is a {kind}, not a regular file")), "{error}");
         }
     }
     assert_eq!(std::fs::read(&real).unwrap(), Reference::new(&[1], 1).bytes);
@@ -119,8 +100,5 @@ fn a_second_writer_is_noticed_and_its_records_are_left() {
     assert!(matches!(file.commit(&batch), Err(JournalError::Poisoned { .. })));
     let text = std::fs::read_to_string(file.path()).unwrap();
     assert!(text.contains("\"kind\":\"b\""));
-    assert!(
-        check(vfs.as_ref(), home.path(), Some(other.file.head()), nothing).is_err(),
-        "but it is told"
-    );
+    assert!(check(vfs.as_ref(), home.path(), Some(other.file.head()), nothing).is_err(), "but it is told");
 }

@@ -49,11 +49,7 @@ impl VfsFile for ForgetfulFile {
 
 impl Forgetful {
     fn wrap(&self, file: Box<dyn VfsFile>) -> Box<dyn VfsFile> {
-        if self.data {
-            Box::new(ForgetfulFile(file))
-        } else {
-            file
-        }
+        if self.data { Box::new(ForgetfulFile(file)) } else { file }
     }
 }
 
@@ -136,11 +132,7 @@ impl Life {
     fn new(seed: u64, data: bool, dirs: bool) -> Self {
         let sim = SimFs::new(seed);
         let vfs: Arc<dyn Vfs> = if data || dirs {
-            Arc::new(Forgetful {
-                sim: sim.clone(),
-                data,
-                dirs,
-            })
+            Arc::new(Forgetful { sim: sim.clone(), data, dirs })
         } else {
             Arc::new(sim.clone())
         };
@@ -175,8 +167,7 @@ impl Life {
     }
 
     fn arm(&mut self, within: u64) {
-        self.sim
-            .fail_at(self.sim.ops() + self.rng.below(within), Fault::Crash);
+        self.sim.fail_at(self.sim.ops() + self.rng.below(within), Fault::Crash);
     }
 
     fn power_back(&mut self) {
@@ -226,8 +217,7 @@ impl Life {
             result => result.map_err(|error| OpenError::Lost(Lost(error.to_string())))?,
         };
         self.tally.torn += u64::from(recovered.torn.is_some());
-        self.torn
-            .extend(recovered.torn.map(|torn| (torn.saved_to, torn.bytes)));
+        self.torn.extend(recovered.torn.map(|torn| (torn.saved_to, torn.bytes)));
         self.verify(&found).map_err(OpenError::Lost)?;
         // What was handed on is acknowledged by that.
         self.sent.clone_from(&found);
@@ -238,11 +228,7 @@ impl Life {
 
     fn verify(&self, found: &[(u64, Option<Digest>)]) -> Result<(), Lost> {
         if !found.starts_with(&self.acked) {
-            return Err(Lost(format!(
-                "{} acknowledged, {} found",
-                self.acked.len(),
-                found.len()
-            )));
+            return Err(Lost(format!("{} acknowledged, {} found", self.acked.len(), found.len())));
         }
         assert!(self.sent.starts_with(found), "records that were never written");
         let blobs = Blobs::new(Arc::clone(&self.vfs), dir().join("blobs"));
@@ -251,8 +237,7 @@ impl Life {
         }
         for (path, bytes) in &self.torn {
             let kept = self.sim.metadata(path).is_ok_and(|meta| meta.len == *bytes);
-            kept.then_some(())
-                .ok_or_else(|| Lost("a torn tail that was kept aside".to_owned()))?;
+            kept.then_some(()).ok_or_else(|| Lost("a torn tail that was kept aside".to_owned()))?;
         }
         Ok(())
     }
@@ -261,9 +246,7 @@ impl Life {
     fn killed_at_work(&mut self, mut journal: Journal, file: JournalFile) {
         let payload = self.rng.next();
         self.sent.push((payload, None));
-        journal
-            .append("step.done", payload, &json!([payload, null, ""]))
-            .unwrap();
+        journal.append("step.done", payload, &json!([payload, null, ""])).unwrap();
         let mut raw = self.vfs.open_append(file.path()).unwrap();
         vfs::write_all(raw.as_mut(), &journal.take_batch().unwrap().bytes).unwrap();
     }
@@ -272,15 +255,8 @@ impl Life {
     fn create(&mut self) -> Result<(Journal, JournalFile), OpenError> {
         self.sent.clear();
         if self.rng.one_in(4) {
-            let half = self
-                .vfs
-                .create_dir_all(dir())
-                .and_then(|()| self.vfs.create_new(&super::file()));
-            return Err(if half.is_ok() {
-                OpenError::Killed
-            } else {
-                OpenError::Power
-            });
+            let half = self.vfs.create_dir_all(dir()).and_then(|()| self.vfs.create_new(&super::file()));
+            return Err(if half.is_ok() { OpenError::Killed } else { OpenError::Power });
         }
         let file = JournalFile::create(&self.vfs, dir()).map_err(|_| OpenError::Power)?;
         Ok((Journal::new(), file))

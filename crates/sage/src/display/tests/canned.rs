@@ -133,7 +133,10 @@ impl Canned {
         let digests = (0..count).map(|n| Digest::of(&n.to_le_bytes())).collect();
         let items = payload(&json!((0..count).collect::<Vec<u32>>()));
         let ordinals = vec![0; count as usize];
-        self.event(StepExpanded { step: step.into(), into: Expansion::Items { count, items, digests, ordinals } })
+        self.event(StepExpanded {
+            step: step.into(),
+            into: Expansion::Items { count, items, digests, ordinals },
+        })
     }
 
     pub fn open(self, step: &str, template: &str) -> Canned {

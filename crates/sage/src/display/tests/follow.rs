@@ -175,7 +175,11 @@ phases:
     for n in 0..30 {
         let step = format!("p/each[{n}]");
         canned = canned.start(&step);
-        canned = if n == 7 { canned.fail(&step, 5, FailureClass::Failed, "exit code 1") } else { canned.done(&step, 5) };
+        canned = if n == 7 {
+            canned.fail(&step, 5, FailureClass::Failed, "exit code 1")
+        } else {
+            canned.done(&step, 5)
+        };
     }
     insta::assert_snapshot!(shown(&canned, Mode::Lines, 2), @"
     p/each has 30 items

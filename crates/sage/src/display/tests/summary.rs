@@ -61,11 +61,17 @@ fn a_good_run_is_short() {
         result: super::canned::payload(&json!({"choice": "approve"})),
         signal: None,
     };
-    let canned = canned.event(answer).start("build/code").at(52_000).done("build/code", 2_000).finish(Verdict::Succeeded);
+    let canned = canned
+        .event(answer)
+        .start("build/code")
+        .at(52_000)
+        .done("build/code", 2_000)
+        .finish(Verdict::Succeeded);
     insta::assert_snapshot!(shown(&canned), @"
     ✓ succeeded in 52.0s · 1m 57s if sequential · 2.2x faster
       5 steps done
-      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output · unattributed: 1 attempt told no usag…
+      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output
+      $0.42 · unattributed: 1 attempt told no usage · 0 context reloads
     ");
 }
 
@@ -77,19 +83,24 @@ fn a_failed_run_says_what_failed_and_what_to_type() {
         .start("research/rivals")
         .start("research/notes")
         .at(9_000)
-        .fail("research/market", 9_000, FailureClass::RateLimit, "429 from the model\n\nretry later\nthird\nfourth")
+        .fail(
+            "research/market",
+            9_000,
+            FailureClass::RateLimit,
+            "429 from the model\n\nretry later\nthird\nfourth",
+        )
         .fail("research/notes", 9_000, FailureClass::Failed, "exit code 1: \x1b[31mboom\x1b[0m")
         .done("research/rivals", 9_000)
         .finish(Verdict::Failed);
     insta::assert_snapshot!(shown(&canned), @"
-    ✗ failed after 9.0s · 27.0s if sequential · 3.0x faster
+    ✗ failed after 9.0s
       1 of 5 steps done · 2 failed · 2 blocked
       unattributed: 2 attempts told no usage · 0 context reloads
       ✗ research/market  rate-limit: 429 from the model
         retry later
         third
-      ✗ research/notes  exit code 1: boom
-      next: sage resume payment-processing                tries what failed again; finished steps are k…
+      ✗ research/notes   exit code 1: boom
+      next: sage resume payment-processing                tries again; finished steps are kept
             sage logs payment-processing research/market  shows what it said
     ");
 }
@@ -99,12 +110,28 @@ fn a_failed_run_says_what_failed_and_what_to_type() {
 fn a_paused_run_says_why_and_what_to_type() {
     let canned = researched().ask("gate/ok", "Ship it?\nIt costs").at(46_000).pause(PauseReason::Approval);
     insta::assert_snapshot!(shown(&canned), @"
-    ◌ paused after 46.0s: it waits for an answer · 1m 55s if sequential · 2.5x faster
+    ◌ paused after 46.0s: it waits for an answer
       3 of 5 steps done · 1 waiting for a person · 1 not finished
-      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output · unattributed: 1 attempt told no usag…
-      ? gate/ok  approval: Ship it?
+      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output
+      $0.42 · unattributed: 1 attempt told no usage · 0 context reloads
+      ? gate/ok  approval: Ship it? It costs
       next: sage approve payment-processing gate/ok  or sage reject
             sage resume payment-processing           goes on once it is answered
+    ");
+}
+
+// covers: R8
+#[test]
+fn a_long_question_is_told_in_full() {
+    let message =
+        "Ship the draft to 日本語 customers 🚀? It costs real money and cannot be undone, so read it first";
+    let canned = researched().ask("gate/ok", message).pause(PauseReason::Approval);
+    let shown = summary(&canned.run, Style { color: false, width: 60 });
+    let question: Vec<&str> = shown.lines().skip_while(|line| !line.contains('?')).take(3).collect();
+    insta::assert_snapshot!(question.join("\n"), @"
+    ? gate/ok
+      approval: Ship the draft to 日本語 customers 🚀? It
+      costs real money and cannot be undone, so read it first
     ");
 }
 
@@ -146,7 +173,8 @@ fn one_step_has_no_speed_up_and_a_cancelled_run_says_how_to_go_on() {
     let yaml = "{name: one, phases: [{id: p, operations: {id: a, type: shell, params: {run: 'true'}}}]}";
     let one = Canned::new(yaml).start("p/a").at(900).done("p/a", 900).finish(Verdict::Succeeded);
     assert_eq!(shown(&one), "✓ succeeded in 0.9s\n  1 step done\n");
-    let cancelled = Canned::new(yaml).start("p/a").at(900).event(RunCancelled { resumable: false, signal: None });
+    let cancelled =
+        Canned::new(yaml).start("p/a").at(900).event(RunCancelled { resumable: false, signal: None });
     insta::assert_snapshot!(shown(&cancelled), @"
     - cancelled after 0.9s
       0 of 1 step done · 1 not finished

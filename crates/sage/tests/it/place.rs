@@ -1,0 +1,183 @@
+//! Where state is kept: refused where it cannot be saved or might be somebody else's, and private (R15, R4).
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::dsl::Sage;
+
+const MARK: &str = "
+name: t
+phases:
+  - id: p
+    operations:
+      - { id: mark, type: shell, params: { run: \"echo ran >> ran\" } }
+      - { id: big, type: shell, params: { run: \"head -c 100000 /dev/zero | tr '\\\\0' x\" } }
+      - { id: ask, type: approval, params: { message: \"?\" } }
+";
+
+fn template() -> (Sage, String) {
+    let sage = Sage::new();
+    let file = sage.write("t.yaml", MARK).display().to_string();
+    (sage, file)
+}
+
+#[track_caller]
+fn refuses(sage: &Sage, file: &str, told: &str) {
+    let before = sage.listing();
+    sage.args(["run", "x", "-t", file]).run().exit(1).stderr_has(told);
+    sage.args(["resume", "x"]).run().exit(1).stderr_has(told);
+    assert_eq!(sage.lines("ran"), [""; 0], "what cannot be saved is not run");
+    assert_eq!(sage.listing(), before);
+}
+
+// covers: R15
+#[test]
+fn a_state_directory_that_is_a_file_is_refused() {
+    let (sage, file) = template();
+    sage.write(".sage/state", "I am a file\n");
+    refuses(&sage, &file, "nothing was started");
+    assert_eq!(sage.lines(".sage/state"), ["I am a file"]);
+}
+
+// covers: R15
+#[test]
+fn a_runs_directory_that_is_a_file_is_refused() {
+    let (sage, file) = template();
+    sage.write(".sage/state/runs", "I am a file\n");
+    refuses(&sage, &file, "nothing was started");
+}
+
+/// Whoever may write everywhere (root) is told by the other tests of this file.
+// covers: R15
+#[test]
+fn a_read_only_state_directory_is_refused() {
+    if rustix::process::geteuid().is_root() {
+        return read_only_mount();
+    }
+    let (sage, file) = template();
+    std::fs::create_dir_all(sage.path(".sage/state/runs")).unwrap();
+    for mode in [0o500, 0o700] {
+        std::fs::set_permissions(sage.path(".sage/state"), std::fs::Permissions::from_mode(mode)).unwrap();
+        if mode == 0o500 {
+            refuses(&sage, &file, "nothing was started");
+        }
+    }
+}
+
+/// In a mount namespace of its own; where there is none to be had, there is nothing to see.
+fn read_only_mount() {
+    let (sage, file) = template();
+    std::fs::create_dir_all(sage.path(".sage/state")).unwrap();
+    let script = r#"mount --bind .sage/state .sage/state && mount -o remount,ro,bind .sage/state || exit 77
+"$0" run x -t "$1"; echo "code $?""#;
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_sage"), &file]).current_dir(sage.root());
+    let Ok(output) = command.output() else { return };
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if !stdout.contains("code ") {
+        return println!("no mount namespace here: not shown");
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stdout.contains("code 1"), "{stdout}{stderr}");
+    assert!(stderr.contains("nothing was started"), "{stderr}");
+    assert_eq!(sage.lines("ran"), [""; 0]);
+}
+
+// covers: R17, RELIABILITY 20
+#[test]
+fn a_symlinked_sage_directory_is_refused() {
+    let (sage, file) = template();
+    std::fs::remove_dir_all(sage.path(".sage")).unwrap();
+    let elsewhere = sage.outside().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, sage.path(".sage")).unwrap();
+    refuses(&sage, &file, "symlink");
+    sage.sage("init").exit(1);
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing was written through the link");
+}
+
+// covers: R17, RELIABILITY 20
+#[test]
+fn a_symlinked_state_directory_is_refused() {
+    let (sage, file) = template();
+    let elsewhere = sage.outside().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, sage.path(".sage/state")).unwrap();
+    let outcome = sage.args(["run", "x", "-t", &file]).run();
+    assert_eq!(
+        std::fs::read_dir(&elsewhere).unwrap().count(),
+        0,
+        "state was written through a link: {}",
+        outcome.stderr
+    );
+    outcome.exit(1);
+}
+
+// covers: RELIABILITY 20
+#[test]
+fn a_journal_that_is_something_else_is_refused() {
+    let replace: [(&str, fn(&Path)); 3] = [
+        ("directory", |path| std::fs::create_dir(path).unwrap()),
+        ("symlink", |path| std::os::unix::fs::symlink("/etc/hostname", path).unwrap()),
+        ("fifo", |path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success())),
+    ];
+    for (what, replace) in replace {
+        let (sage, file) = template();
+        sage.args(["run", "x", "-t", &file]).run().exit(4);
+        let journal = sage.latest_dir("x").join("journal.jsonl");
+        std::fs::remove_file(&journal).unwrap();
+        replace(&journal);
+        for command in ["status x", "verify", "list", "resume x"] {
+            let outcome = sage.sage(command);
+            assert!(
+                command == "list" || outcome.code != 0 || outcome.stderr.contains("warning"),
+                "{what}: {command}"
+            );
+        }
+    }
+}
+
+#[track_caller]
+fn assert_private(dir: &Path) -> usize {
+    let mut count = 0;
+    let mut open = vec![dir.to_owned()];
+    while let Some(path) = open.pop() {
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode() & 0o7777;
+        let wanted = if meta.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, wanted, "{} is {mode:o}", path.display());
+        count += 1;
+        if meta.is_dir() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    count
+}
+
+// covers: R4, R17
+#[test]
+fn everything_that_is_kept_is_private_whatever_the_umask() {
+    for umask in ["000", "022", "077"] {
+        let (sage, file) = template();
+        sage.args(["run", "x", "-t", &file]).umask(umask).run().exit(4);
+        sage.args(["approve", "x"]).umask(umask).run().exit(0);
+        sage.args(["resume", "x"]).umask(umask).run().exit(0);
+        let count = assert_private(&sage.path(".sage/state"));
+        assert!(count > 15, "{count} files were looked at");
+        assert_eq!(std::fs::metadata(sage.path(".sage")).unwrap().permissions().mode() & 0o777, 0o700);
+        let ignored = std::fs::read_to_string(sage.path(".sage/.gitignore")).unwrap();
+        assert!(ignored.contains("/state/"));
+    }
+}
+
+/// A damaged registry is nobody's end.
+// covers: R9
+#[test]
+fn a_damaged_registry_is_set_aside() {
+    let (sage, file) = template();
+    sage.write(".sage/state/ACTIVE_WORKFLOWS.json", "{ not json");
+    sage.args(["run", "x", "-t", &file]).run().exit(4);
+    let (entries, damage) = sage_engine::registry::read(&sage.path(".sage/state"));
+    assert_eq!((entries.len(), damage.is_none()), (1, true));
+    assert_eq!(sage.lines(".sage/state/ACTIVE_WORKFLOWS.json.damaged"), ["{ not json"]);
+}

@@ -1,0 +1,1 @@
+"""A very small shop: a catalogue, a cart, orders and payments."""
