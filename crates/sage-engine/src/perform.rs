@@ -190,22 +190,36 @@ impl Attempt {
             other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
         };
         let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent).map_err(refuse)?;
+        let parent = target.parent().unwrap_or(&self.cx.project);
+        std::fs::create_dir_all(parent).map_err(refuse)?;
+        // Steps that run at once write beside each other: every temporary file has a name of its own.
+        let temporary = parent.join(format!(".sage-{}.tmp", ulid::Ulid::generate()));
+        let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &target));
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&temporary);
+            return Err(refuse(error));
         }
-        let temporary = target.with_extension(format!("sage-{}", std::process::id()));
-        std::fs::write(&temporary, text).map_err(refuse)?;
-        std::fs::rename(&temporary, &target).map_err(refuse)?;
         Ok(path.to_string())
     }
 }
 
-/// A project file that an operation names: relative, and never above the project.
+/// A project file that an operation names: relative, never above the project, not through a link out of it,
+/// and not sage's own state.
 fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
+    let outside = || format!("`{path}` is not a path inside the project");
     let plain =
         Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if path.is_empty() || !plain {
-        return Err(format!("`{path}` is not a path inside the project"));
+        return Err(outside());
     }
-    Ok(project.join(path))
+    let target: PathBuf = project.join(path).components().collect();
+    if target.starts_with(project.join(".sage/state")) {
+        return Err(format!("`{path}` is sage's own state"));
+    }
+    let existing = target.ancestors().skip(1).find(|dir| dir.exists()).unwrap_or(project);
+    let (real, root) = (existing.canonicalize(), project.canonicalize());
+    match (real, root) {
+        (Ok(real), Ok(root)) if real.starts_with(&root) => Ok(target),
+        _ => Err(outside()),
+    }
 }

@@ -97,15 +97,18 @@ impl Project {
         }
     }
 
+    /// State is never read or written through a link that others, or a clone, may have put there.
     fn refuse_strange(&self) -> Result<(), ProjectError> {
         use std::os::unix::fs::MetadataExt;
-        let Ok(meta) = std::fs::symlink_metadata(&self.dir) else { return Ok(()) };
-        if !meta.is_dir() {
-            return Err(ProjectError::NotADirectory { path: self.dir.clone() });
-        }
         let me = rustix::process::geteuid().as_raw();
-        if meta.uid() != me && me != 0 {
-            return Err(ProjectError::Foreign { path: self.dir.clone() });
+        for path in [self.dir.clone(), self.state(), self.runs()] {
+            let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+            if !meta.is_dir() {
+                return Err(ProjectError::NotADirectory { path });
+            }
+            if meta.uid() != me && me != 0 {
+                return Err(ProjectError::Foreign { path });
+            }
         }
         Ok(())
     }

@@ -51,6 +51,21 @@ fn environment() -> Environment<'static> {
     environment
 }
 
+/// There is no loader: a text that wants another file could never be rendered.
+fn refuse_files(text: &str) -> Result<(), ExprError> {
+    const LOADING: [&str; 4] = ["include", "extends", "import", "from"];
+    for block in blocks(text).filter(|block| text[..block.start].ends_with("{%")) {
+        let inside = text[block.clone()].trim_start_matches(['-', '+']).trim_start();
+        let word = inside.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        if LOADING.contains(&word) {
+            return Err(
+                ExprError::new(format!("`{word}` is not available: a text cannot load files")).at(block)
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A text that has been checked to be a template.
 #[derive(Clone, Debug)]
 pub struct Jinja {
@@ -61,6 +76,7 @@ pub struct Jinja {
 impl Jinja {
     pub fn compile(text: &str) -> Result<Jinja, ExprError> {
         check_size(text)?;
+        refuse_files(text)?;
         let template = ENVIRONMENT.template_from_str(text).map_err(|error| explain(text, &error))?;
         let mut names: Vec<String> = template.undeclared_variables(false).into_iter().collect();
         names.sort_unstable();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
-use crate::run::step::{Children, Failure, Output, Running, State, Step};
-use crate::run::{Judgement, Phase, PhaseId, Run, Scope, ScopeId, Status, StepId, Tally};
+use crate::run::step::{Failure, Output, Running, State};
+use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
@@ -135,7 +135,7 @@ impl Run {
         FoldError::Misfit { kind, step: step.path.to_string(), state: step.state.name() }
     }
 
-    fn startable(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
+    pub(super) fn startable(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
         let id = self.named(kind, path)?;
         match self.step(id).state {
             State::Ready | State::Backoff { .. } => Ok(id),
@@ -268,206 +268,6 @@ impl Run {
             _ => return Err(self.misfit("step.answered", id)),
         }
         Ok(())
-    }
-
-    fn expanded(&mut self, event: &StepExpanded, now: u64) -> Result<(), FoldError> {
-        let id = self.startable("step.expanded", &event.step)?;
-        self.tally.total = self.tally.total.saturating_sub(1);
-        self.step_mut(id).started_ms = now;
-        match &event.into {
-            Expansion::Items { count, items, digests, ordinals } => {
-                self.expand_items(id, *count, items, digests, ordinals, now);
-            }
-            Expansion::Scope { template, inputs } => {
-                let Some(plan) = self.plans.get(template).cloned() else {
-                    return Err(FoldError::Template {
-                        name: template.clone(),
-                        why: "not in the journal".into(),
-                    });
-                };
-                let prefix = format!("{}/", self.step(id).path).into();
-                let (identity, height) = (self.identity_below(id), self.step(id).height);
-                let scope = ScopeId(self.scopes.len() as u32);
-                self.step_mut(id).children = Some(Box::new(Children::Scope(scope)));
-                self.transition(id, State::Open { left: 0, failed: 0, cancelling: false });
-                self.lay_out(plan, Some(id), prefix, Some(inputs.clone()), identity, height, now);
-            }
-        }
-        Ok(())
-    }
-
-    fn expand_items(
-        &mut self,
-        fan: StepId,
-        count: u32,
-        items: &Payload,
-        digests: &[Digest],
-        ordinals: &[u32],
-        now: u64,
-    ) {
-        let first = self.steps.len() as u32;
-        let (path, scope, plan_step, phase, height) = {
-            let step = self.step(fan);
-            (step.path.clone(), step.scope, step.plan_step, step.phase, step.height)
-        };
-        for index in 0..count {
-            let path = format!("{path}[{index}]").into();
-            self.push_step(path, scope, plan_step, phase, Some((fan, index)), height, 0);
-        }
-        let steps: Vec<StepId> = (first..first + count).map(StepId).collect();
-        let children = Children::Items {
-            steps: steps.clone(),
-            items: items.clone(),
-            digests: digests.to_vec(),
-            ordinals: ordinals.to_vec(),
-        };
-        self.step_mut(fan).children = Some(Box::new(children));
-        self.transition(fan, State::Open { left: count, failed: 0, cancelling: false });
-        for step in steps {
-            self.step_mut(step).ready_ms = now;
-            self.transition(step, State::Ready);
-        }
-        if count == 0 {
-            let mut queue = Vec::new();
-            self.close_fan(fan, 0, false, &mut queue, now);
-            self.drain(queue, now);
-        }
-    }
-
-    /// Identity of what lies inside a step: the items and ordinals around it, down to its own.
-    pub fn identity_below(&self, id: StepId) -> Digest {
-        let step = self.step(id);
-        let outer = self.scope(step.scope).identity;
-        let Some((fan, index)) = step.item else {
-            return outer;
-        };
-        let Some(Children::Items { digests, ordinals, .. }) = self.step(fan).children.as_deref() else {
-            return outer;
-        };
-        let (item, ordinal) = (digests[index as usize], ordinals[index as usize]);
-        Digest::of_all(&[outer, item, Digest::of(&ordinal.to_le_bytes())])
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call site per way a step comes to be; a struct would only rename them"
-    )]
-    fn push_step(
-        &mut self,
-        path: Arc<str>,
-        scope: ScopeId,
-        plan_step: u32,
-        phase: PhaseId,
-        item: Option<(StepId, u32)>,
-        height: u32,
-        waiting_on: u32,
-    ) -> StepId {
-        let id = StepId(self.steps.len() as u32);
-        self.by_path.insert(path.clone(), id);
-        self.tally.total += 1;
-        self.steps.push(Step {
-            path,
-            scope,
-            plan_step,
-            phase,
-            item,
-            height,
-            waiting_on,
-            state: State::Pending,
-            attempts: 0,
-            ready_ms: 0,
-            started_ms: 0,
-            ended_ms: 0,
-            active_ms: 0,
-            usage: None,
-            key: None,
-            output: None,
-            failure: None,
-            children: None,
-            reused: false,
-            fresh: false,
-            unknown: false,
-            degraded: false,
-        });
-        id
-    }
-
-    /// Lays a plan out as a new scope and opens the phases that wait for nothing.
-    #[expect(clippy::too_many_arguments, reason = "the six facts that make a scope")]
-    fn lay_out(
-        &mut self,
-        plan: Arc<Plan>,
-        parent: Option<StepId>,
-        prefix: Arc<str>,
-        inputs: Option<Payload>,
-        identity: Digest,
-        height: u32,
-        now: u64,
-    ) {
-        let id = ScopeId(self.scopes.len() as u32);
-        let open_phases = plan.phases.len() as u32;
-        self.scopes.push(Scope {
-            plan: plan.clone(),
-            parent,
-            prefix,
-            steps: Vec::new(),
-            phases: Vec::new(),
-            open_phases,
-            inputs,
-            identity,
-        });
-        for number in 0..plan.phases.len() as u32 {
-            let phase = self.lay_phase(id, number, 1, height);
-            self.scope_mut(id).phases.push(phase);
-            let members = self.phase(phase).members.clone();
-            self.scope_mut(id).steps.extend(members);
-        }
-        for phase in self.scope(id).phases.clone() {
-            if self.phase(phase).waiting_on == 0 {
-                self.open_phase(phase, now);
-            }
-        }
-    }
-
-    /// Appends one round of a phase and its members. The caller enters them in the scope.
-    pub(super) fn lay_phase(&mut self, scope: ScopeId, number: u32, round: u32, height: u32) -> PhaseId {
-        let plan = self.scope(scope).plan.clone();
-        let id = PhaseId(self.phases.len() as u32);
-        self.phases.push(Phase {
-            scope,
-            plan_phase: number,
-            round,
-            waiting_on: plan.phases[number as usize].dependencies.len() as u32,
-            open: false,
-            members: Vec::new(),
-            settled: 0,
-            ok: 0,
-            skipped: 0,
-            degraded_members: 0,
-            judged: None,
-            repeating: false,
-            restarts: 0,
-            opened_ms: 0,
-            judged_ms: 0,
-            digest: None,
-        });
-        let label = self.phase(id).label(&plan);
-        let prefix = self.scope(scope).prefix.clone();
-        for number in plan.phases[number as usize].steps.clone() {
-            let spec = &plan.steps[number as usize];
-            let path = format!("{prefix}{label}/{}", plan.operation(number).id).into();
-            let step = self.push_step(
-                path,
-                scope,
-                number,
-                id,
-                None,
-                height + spec.height,
-                spec.needs.len() as u32 + 1,
-            );
-            self.phase_mut(id).members.push(step);
-        }
-        id
     }
 
     fn imported(&mut self, event: &RunImported, now: u64) {

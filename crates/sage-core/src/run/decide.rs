@@ -53,10 +53,21 @@ impl Run {
         if active.slots + active.sleeping + active.backoff + self.ready_count() > 0 {
             return None;
         }
+        if active.asking > 0 && self.deadlines().next().is_some() {
+            return None;
+        }
         if active.asking > 0 {
             return Some(Action::Pause(PauseReason::Approval));
         }
         (active.unknown > 0).then_some(Action::Pause(PauseReason::Unknown))
+    }
+
+    /// When questions take their defaults by themselves.
+    fn deadlines(&self) -> impl Iterator<Item = u64> {
+        self.steps.iter().filter_map(|step| match &step.state {
+            State::Running(running) if running.ask.is_some() => running.until,
+            _ => None,
+        })
     }
 
     /// How the run stands by its phases; meaningful once all of them are judged.
@@ -100,7 +111,7 @@ impl Run {
             .iter()
             .filter_map(|step| match &step.state {
                 State::Backoff { at } => Some(*at),
-                State::Running(running) if running.ask.is_none() => running.until,
+                State::Running(running) => running.until,
                 _ => None,
             })
             .min()

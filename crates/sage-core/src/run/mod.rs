@@ -12,6 +12,7 @@
 
 mod apply;
 mod decide;
+mod layout;
 mod phase;
 mod ready;
 mod relink;

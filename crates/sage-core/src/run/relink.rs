@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::event::{OpenMode, RunOpened};
-use crate::policy::OnUnknown;
+use crate::policy::{FailureClass, OnUnknown};
 use crate::run::step::{Children, State};
 use crate::run::{PhaseId, Run, ScopeId, Status, StepId};
 use crate::template::Kind;
@@ -17,8 +17,9 @@ impl Run {
         if let Some(settings) = &event.settings {
             self.settings = settings.clone();
         }
+        let was_open = self.status.open();
         for id in self.step_ids() {
-            self.reopen(id, event.mode);
+            self.reopen(id, event.mode, was_open);
         }
         if event.mode != OpenMode::Signal {
             self.status = Status::Running;
@@ -29,9 +30,11 @@ impl Run {
     }
 
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
-    fn reopen(&mut self, id: StepId, mode: OpenMode) {
+    fn reopen(&mut self, id: StepId, mode: OpenMode, was_open: bool) {
         let durable = matches!(self.kind(id), Kind::Sleep | Kind::Approval);
-        let again = mode == OpenMode::Resume;
+        // A person's no stands until the run has ended because of it.
+        let refused = self.step(id).failure.as_ref().is_some_and(|f| f.class == FailureClass::Rejected);
+        let again = mode == OpenMode::Resume && !(was_open && refused);
         match &self.step(id).state {
             State::Running(_) if !durable => {
                 self.step_mut(id).unknown = true;

@@ -259,18 +259,16 @@ fn an_edit_runs_only_what_changed_and_what_depends_on_it() {
     let first = run(&world, DIAMOND);
     assert_eq!(first.status, Status::Finished(Verdict::Succeeded));
     let edited = DIAMOND.replace("ms=30", "ms=31");
-    let run = simulate(async {
-        world.engine().resume("f", world.edit(&edited)).unwrap().unwrap().drive().await.unwrap()
-    });
+    let run =
+        simulate(async { world.resume_with(world.edit(&edited)).unwrap().unwrap().drive().await.unwrap() });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
     assert_eq!(
         (world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")),
         (1, 2, 1, 2)
     );
     assert!(run.step(run.find("b/z").unwrap()).reused);
-    let back = simulate(async {
-        world.engine().resume("f", world.edit(DIAMOND)).unwrap().unwrap().drive().await.unwrap()
-    });
+    let back =
+        simulate(async { world.resume_with(world.edit(DIAMOND)).unwrap().unwrap().drive().await.unwrap() });
     assert_eq!(back.status, Status::Finished(Verdict::Succeeded));
     assert_eq!(
         (world.begun("b/y"), world.begun("c/w")),
@@ -288,9 +286,8 @@ fn moved_and_renamed_neighbours_cost_nothing() {
         "      - { id: y, type: shell, params: { run: 'ms=30' } }\n      - { id: z, type: shell, params: { run: 'ms=50' } }",
         "      - { id: z, type: shell, params: { run: 'ms=50' } }\n      - { id: new, type: shell, params: { run: 'ms=5' } }\n      - { id: y, type: shell, params: { run: 'ms=30' } }",
     );
-    let run = simulate(async {
-        world.engine().resume("f", world.edit(&moved)).unwrap().unwrap().drive().await.unwrap()
-    });
+    let run =
+        simulate(async { world.resume_with(world.edit(&moved)).unwrap().unwrap().drive().await.unwrap() });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
     assert_eq!((world.begun("b/y"), world.begun("b/z"), world.begun("b/new")), (1, 1, 1));
 }
@@ -392,8 +389,7 @@ fn rewinding_runs_the_step_and_all_after_it_again() {
     let world = world();
     run(&world, DIAMOND);
     let request = sage_engine::open::ResumeRequest { from: Some("b/y".into()), ..Default::default() };
-    let run =
-        simulate(async { world.engine().resume("f", request).unwrap().unwrap().drive().await.unwrap() });
+    let run = simulate(async { world.resume_with(request).unwrap().unwrap().drive().await.unwrap() });
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
     assert_eq!(
         (world.begun("a/x"), world.begun("b/y"), world.begun("b/z"), world.begun("c/w")),

@@ -12,7 +12,7 @@ use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, St
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
-use sage_engine::open::{Engine, OpenError, Owned, ResumeRequest, StartRequest};
+use sage_engine::open::{Engine, OpenError, Owned, ResumeRequest, Resumed, StartRequest};
 use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
 use sage_engine::vfs::Vfs;
@@ -133,8 +133,16 @@ impl World {
         self.engine().start(self.request(text))
     }
 
+    /// `Err(run)` if there is nothing left to do.
     pub fn resume(&self) -> Result<Result<Owned, Box<Run>>, OpenError> {
-        self.engine().resume("f", ResumeRequest::default())
+        self.resume_with(ResumeRequest::default())
+    }
+
+    pub fn resume_with(&self, request: ResumeRequest) -> Result<Result<Owned, Box<Run>>, OpenError> {
+        Ok(match self.engine().resume("f", request)? {
+            Resumed::Owned(owned) => Ok(*owned),
+            Resumed::Complete { run, .. } => Err(run),
+        })
     }
 
     pub fn edit(&self, text: &str) -> ResumeRequest {

@@ -27,6 +27,8 @@ pub struct Ready {
     pub template: Template,
     pub frozen: Frozen,
     pub others: Vec<Frozen>,
+    /// The others as templates, for checks.
+    pub inner: Vec<Template>,
 }
 
 impl Catalog {
@@ -91,8 +93,8 @@ impl Catalog {
         let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
         report(&file, &loaded, &frozen.text);
         let Some(template) = loaded.template else { return Err(invalid(&file)) };
-        let others = self.others(&template, report)?;
-        Ok(Ready { template, frozen, others })
+        let (others, inner) = self.others(&template, report)?;
+        Ok(Ready { template, frozen, others, inner })
     }
 
     /// Templates that `workflow` steps name, and those that these name. A rendered name may mean any.
@@ -100,10 +102,10 @@ impl Catalog {
         &self,
         template: &Template,
         report: &mut dyn FnMut(&str, &Loaded, &str),
-    ) -> Result<Vec<Frozen>, Failure> {
+    ) -> Result<(Vec<Frozen>, Vec<Template>), Failure> {
         let mut wanted: Vec<String> = self.called(template);
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        let mut others = Vec::new();
+        let (mut others, mut templates) = (Vec::new(), Vec::new());
         while let Some(name) = wanted.pop() {
             if !seen.insert(name.clone()) {
                 continue;
@@ -112,13 +114,14 @@ impl Catalog {
             let file = frozen.file.clone().unwrap_or_else(|| name.clone());
             let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
             report(&file, &loaded, &frozen.text);
-            let Some(inner) = &loaded.template else { return Err(invalid(&file)) };
-            wanted.extend(self.called(inner));
+            let Some(inner) = loaded.template else { return Err(invalid(&file)) };
+            wanted.extend(self.called(&inner));
+            templates.push(inner);
             frozen.name = name;
             others.push(frozen);
         }
         others.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(others)
+        Ok((others, templates))
     }
 
     fn called(&self, template: &Template) -> Vec<String> {

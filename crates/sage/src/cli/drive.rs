@@ -130,7 +130,7 @@ async fn watch_interrupts(interrupter: Interrupter, voice: Voice) {
     }
 }
 
-fn tell(notice: &Notice) {
+pub fn tell(notice: &Notice) {
     match notice {
         Notice::TookOver { pid, why } => eprintln!("note: took the run over from process {pid}: {why}"),
         Notice::TornTail { bytes, saved_to } => eprintln!(

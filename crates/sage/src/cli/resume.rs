@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sage_core::event::{Frozen, RunEdited};
 use sage_core::plan::Plan;
 use sage_core::run::Run;
-use sage_engine::open::ResumeRequest;
+use sage_engine::open::{ResumeRequest, Resumed};
 
 use super::catalog::{Catalog, freeze_file};
 use super::context::Context;
@@ -64,11 +64,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     let request = ResumeRequest { edit, from: args.from, settings, no_wait: args.limits.no_wait };
     match engine.resume(&feature, request)? {
-        Ok(owned) => {
+        Resumed::Owned(owned) => {
             tell_if_changed(context, owned.run_loop.run(), edited);
-            drive::drive(&engine, owned, &args.show)
+            drive::drive(&engine, *owned, &args.show)
         }
-        Err(run) => {
+        Resumed::Complete { run, notices } => {
+            notices.iter().for_each(drive::tell);
             tell_if_changed(context, &run, edited);
             drive::finish(&engine, &run, &args.show)
         }
@@ -83,7 +84,7 @@ fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure>
         return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
     };
     let ready = catalog.load(name, &mut diagnostics::reporter(args.show.json))?;
-    check_agents(context, &ready.template, args.limits.agent.as_deref().or(run.settings.agent.as_deref()))?;
+    check_agents(context, &ready, args.limits.agent.as_deref().or(run.settings.agent.as_deref()))?;
     for (key, value) in &ready.template.inputs {
         inputs.entry(key.clone()).or_insert_with(|| value.clone());
     }

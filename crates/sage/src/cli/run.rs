@@ -1,13 +1,15 @@
 //! `sage run`: start a workflow for a feature.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use sage_agents::AgentConfig;
 use sage_core::event::Settings;
 use sage_core::plan::Plan;
 use sage_core::slug::Feature;
-use sage_core::template::{Kind, Template};
+use sage_core::template::{Kind, Operation};
 use sage_engine::lock;
 use sage_engine::open::{OpenError, StartRequest};
 use serde_json::{Map, Value, json};
@@ -106,7 +108,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     };
     let ready = catalog.load(&name, &mut diagnostics::reporter(args.show.json))?;
     let settings = args.limits.settings(&context.config, ready.template.timeout_ms)?;
-    check_agents(context, &ready.template, settings.agent.as_deref())?;
+    check_agents(context, &ready, settings.agent.as_deref())?;
     let mut inputs = ready.template.inputs.clone();
     inputs.extend(args.limits.inputs()?);
     if args.dry_run {
@@ -163,35 +165,40 @@ fn ask(error: &OpenError) -> Option<char> {
     line.trim().chars().next().map(|c| c.to_ascii_lowercase())
 }
 
-/// Missing agents are found before anything is spent.
-pub fn check_agents(context: &Context, template: &Template, default: Option<&str>) -> Result<(), Failure> {
+/// Missing agents are found before anything is spent, those of sub-workflows too.
+pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
-    let operations =
-        template.phases.iter().flat_map(|phase| phase.operations.iter().map(move |op| (phase, op)));
-    for (phase, operation) in operations.filter(|(_, op)| op.kind == Kind::Agent) {
-        let path = format!("{}/{}", phase.id, operation.id);
-        let has_command = operation.params.contains_key("command");
-        let agent = operation.agent.as_deref().or(default);
-        match agent {
-            None if operation.params.contains_key("script") || has_command => {}
-            None => {
-                return Err(Failure::usage(format!("step `{path}` names no agent and there is no default"))
-                    .hint("--agent fake, or `agent = \"...\"` in sage.toml"));
-            }
-            Some("fake" | "command") => {}
-            Some(name) if known.contains_key(name) || has_command => {}
-            Some(name) => {
-                let names: Vec<&str> = known.keys().map(String::as_str).chain(["fake"]).collect();
-                return Err(Failure::usage(format!("step `{path}`: agent `{name}` is not configured")).hint(
-                    format!(
-                        "known agents: {}; add [agents.{name}] command = [...] to sage.toml",
-                        names.join(", ")
-                    ),
-                ));
+    for template in ready.inner.iter().chain([&ready.template]) {
+        for phase in &template.phases {
+            for operation in phase.operations.iter().filter(|operation| operation.kind == Kind::Agent) {
+                check_agent(&format!("{}/{}", phase.id, operation.id), operation, default, &known)?;
             }
         }
     }
     Ok(())
+}
+
+fn check_agent(
+    path: &str,
+    operation: &Operation,
+    default: Option<&str>,
+    known: &BTreeMap<String, AgentConfig>,
+) -> Result<(), Failure> {
+    let has_command = operation.params.contains_key("command");
+    match operation.agent.as_deref().or(default) {
+        None if operation.params.contains_key("script") || has_command => Ok(()),
+        None => Err(Failure::usage(format!("step `{path}` names no agent and there is no default"))
+            .hint("--agent fake, or `agent = \"...\"` in sage.toml")),
+        Some("fake" | "command") => Ok(()),
+        Some(name) if known.contains_key(name) || has_command => Ok(()),
+        Some(name) => {
+            let names: Vec<&str> = known.keys().map(String::as_str).chain(["fake"]).collect();
+            Err(Failure::usage(format!("step `{path}`: agent `{name}` is not configured")).hint(format!(
+                "known agents: {}; add [agents.{name}] command = [...] to sage.toml",
+                names.join(", ")
+            )))
+        }
+    }
 }
 
 fn dry_run(ready: Ready, settings: &Settings, json: bool) -> Result<ExitCode, Failure> {

@@ -113,10 +113,13 @@ fn a_symlinked_state_directory_is_refused() {
     outcome.exit(1);
 }
 
+/// What a journal becomes, and how.
+type Replace = (&'static str, fn(&Path));
+
 // covers: RELIABILITY 20
 #[test]
 fn a_journal_that_is_something_else_is_refused() {
-    let replace: [(&str, fn(&Path)); 3] = [
+    let replace: [Replace; 3] = [
         ("directory", |path| std::fs::create_dir(path).unwrap()),
         ("symlink", |path| std::os::unix::fs::symlink("/etc/hostname", path).unwrap()),
         ("fifo", |path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success())),

@@ -9,7 +9,7 @@ use sage_core::read::Library;
 use sage_core::run::State;
 use sage_core::source::Format;
 use sage_engine::control::Signal;
-use sage_engine::open::ResumeRequest;
+use sage_engine::open::{ResumeRequest, Resumed};
 
 use super::Figure;
 use super::world::{World, no_ops};
@@ -141,7 +141,7 @@ fn large_run(world: &World, tell: Tell) -> Result<(), Failure> {
         Signal::Answer { step: "q/ask".into(), choice: "approve".into(), by: "bench".into(), message: None };
     runtime()?.block_on(world.engine().deliver("large", answer))?;
     let (asked_ms, begun) = (now_ms(), Instant::now());
-    let Ok(owned) = world.engine().resume("large", ResumeRequest::default())? else {
+    let Resumed::Owned(owned) = world.engine().resume("large", ResumeRequest::default())? else {
         return Err(Failure::failed("the large run had nothing to resume"));
     };
     let run = runtime()?.block_on(owned.drive())?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::run::Run;
 use sage_core::wire::StatusView;
-use sage_engine::open::{Engine, Notice, OpenError, ResumeRequest};
+use sage_engine::open::{Engine, Notice, OpenError, ResumeRequest, Resumed};
 use sage_engine::run_loop::CommitMode;
 
 use crate::dsl::{Random, Sage, engine, long};
@@ -90,9 +90,12 @@ impl Reference {
     /// What `sage resume` would do with it.
     fn resume(&self, root: &Path) -> Told {
         match self.engine(root).resume("x", ResumeRequest::default()) {
-            Ok(Err(run)) => self.compare(&run),
-            Ok(Ok(owned)) if owned.notices.is_empty() => Told::Silent(picture(owned.run_loop.run())),
-            Ok(Ok(owned)) => Told::Notice(owned.notices),
+            Ok(Resumed::Complete { run, notices }) if notices.is_empty() => self.compare(&run),
+            Ok(Resumed::Complete { notices, .. }) => Told::Notice(notices),
+            Ok(Resumed::Owned(owned)) if owned.notices.is_empty() => {
+                Told::Silent(picture(owned.run_loop.run()))
+            }
+            Ok(Resumed::Owned(owned)) => Told::Notice(owned.notices),
             Err(error) => Told::Error(error.to_string()),
         }
     }
@@ -302,7 +305,9 @@ fn a_damaged_checkpoint_is_never_imported() {
         let root = reference.copy(Damage::CheckpointAlone(&bytes));
         match reference.engine(&root).resume("x", ResumeRequest::default()) {
             Err(OpenError::Lost { .. } | OpenError::Unknown(_)) => {}
-            Ok(Ok(owned)) => assert!(matches!(owned.notices[..], [.., Notice::Imported { .. }]), "byte {at}"),
+            Ok(Resumed::Owned(owned)) => {
+                assert!(matches!(owned.notices[..], [.., Notice::Imported { .. }]), "byte {at}")
+            }
             other => panic!("byte {at}: {other:?}"),
         }
     }

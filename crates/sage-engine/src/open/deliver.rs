@@ -1,0 +1,80 @@
+//! Signals from outside: to a living owner through its box, else by owning the run for a moment.
+
+use std::time::Duration;
+
+use sage_core::event::OpenMode;
+use sage_core::run::{Run, State, Status};
+
+use super::{Engine, Notice, OpenError};
+use crate::control::{self, Signal};
+use crate::lock::FeatureLock;
+
+/// Time for a living owner to take a signal: it looks every 50 ms, and commits before it acknowledges.
+const SIGNAL_TAKEN: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// Tells a run to pause, to end, or what a person decided. Works with and without a living owner.
+    pub async fn deliver(&self, feature: &str, signal: Signal) -> Result<Run, OpenError> {
+        let snapshot = self.read(feature)?;
+        refuse_misfit(&snapshot.run, feature, &signal)?;
+        let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal)
+            .map_err(|source| OpenError::Io { what: "send the signal", source })?;
+        let mut notices = Vec::new();
+        match self.lock(feature, &mut notices) {
+            Err(OpenError::Owned { .. }) => {
+                // The owner may end without looking; then the signal is ours to deliver.
+                if !control::wait_taken(&sent, SIGNAL_TAKEN) {
+                    return Err(OpenError::Deaf);
+                }
+                Ok(self.read(feature)?.run)
+            }
+            Err(error) => Err(error),
+            Ok(lock) => self.deliver_alone(feature, lock, notices).await,
+        }
+    }
+
+    async fn deliver_alone(
+        &self,
+        feature: &str,
+        lock: FeatureLock,
+        mut notices: Vec<Notice>,
+    ) -> Result<Run, OpenError> {
+        let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
+        let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
+        let now = self.clock.now_ms();
+        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Signal, None, now)?;
+        let owned = self.own(run, journal, file, lock, notices, false, true)?;
+        owned
+            .drive()
+            .await
+            .map_err(|error| OpenError::Io { what: "deliver", source: std::io::Error::other(error) })
+    }
+}
+
+fn refuse_misfit(run: &Run, feature: &str, signal: &Signal) -> Result<(), OpenError> {
+    let not_open = |what| OpenError::NotOpen { feature: feature.into(), status: run.status.name(), what };
+    match signal {
+        Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
+        Signal::Cancel { .. } if !run.status.open() => Err(not_open("cancel")),
+        Signal::Answer { step, choice, .. } => {
+            let id = run
+                .find(step)
+                .ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: step.clone() })?;
+            match &run.step(id).state {
+                State::Unknown => Ok(()),
+                State::Running(running) => match &running.ask {
+                    Some(ask) if choice == "reject" || ask.choices.contains(choice) => Ok(()),
+                    Some(ask) => Err(OpenError::NoChoice {
+                        step: step.clone(),
+                        choice: choice.clone(),
+                        choices: ask.choices.join(", "),
+                    }),
+                    None => Err(OpenError::NoQuestion { step: step.clone(), state: "running" }),
+                },
+                state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),
+            }
+        }
+        _ => Ok(()),
+    }
+}

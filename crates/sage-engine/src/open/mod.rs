@@ -1,0 +1,198 @@
+//! Taking a run: starting one, resuming one, delivering a signal to one that nobody owns, and just reading one.
+//!
+//! What must stay true: a run has one owner (the OS lock decides); "started" is said only after the first
+//! events are durable; no second copy of a step starts while a child of a dead owner may still live.
+
+mod deliver;
+mod find;
+mod fold;
+mod own;
+mod resume;
+mod start;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sage_core::event::{EventError, Frozen, RunEdited, Settings};
+use sage_core::run::{FoldError, Run};
+use serde_json::{Map, Value};
+
+use crate::checkpoint::CheckpointError;
+use crate::clock::Clock;
+use crate::journal::{Head, JournalError};
+use crate::lock::{FeatureLock, LockError, Owner};
+use crate::project::{Project, ProjectError};
+use crate::registry;
+use crate::run_loop::{CommitMode, LoopError, RunLoop};
+use crate::vfs::Vfs;
+pub use fold::Fold;
+
+/// The local engine: one project, everything that can be done with its runs.
+#[derive(Clone)]
+pub struct Engine {
+    pub project: Project,
+    pub vfs: Arc<dyn Vfs>,
+    pub executor: Arc<dyn sage_core::port::StepExecutor>,
+    pub clock: Clock,
+    pub commit: CommitMode,
+    /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
+    pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("`{feature}` is being run by {}", owner_text(.owner))]
+    Owned { feature: String, owner: Option<Owner> },
+    #[error("`{feature}` has an open run ({status})")]
+    Open { feature: String, status: &'static str },
+    #[error("no run of `{0}`")]
+    Unknown(String),
+    #[error("the last run of `{0}` was cancelled without a checkpoint and cannot be resumed")]
+    NotResumable(String),
+    #[error("no step `{step}` in `{feature}`")]
+    NoStep { feature: String, step: String },
+    #[error("step `{step}` does not wait for an answer; it is {state}")]
+    NoQuestion { step: String, state: &'static str },
+    #[error("`{choice}` is not a choice of step `{step}`: {choices}")]
+    NoChoice { step: String, choice: String, choices: String },
+    #[error("`{feature}` is {status}: nothing to {what}")]
+    NotOpen { feature: String, status: &'static str, what: &'static str },
+    #[error("step `{0}` has an unknown outcome that a person must judge before the template may change")]
+    Unanswered(String),
+    #[error("processes of an earlier owner are still alive: {0}")]
+    Children(String),
+    #[error("the owner did not take the signal in time")]
+    Deaf,
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("the journal does not fold: {0}")]
+    Fold(#[from] FoldError),
+    #[error("the journal has an event that cannot be read: {0}")]
+    Event(#[from] EventError),
+    #[error("{journal}; and there is no checkpoint to go on from: {checkpoint}")]
+    Lost { journal: JournalError, checkpoint: String },
+    #[error(transparent)]
+    Checkpoint(CheckpointError),
+    #[error("cannot lock: {0}")]
+    Lock(LockError),
+    #[error("cannot {what}: {source}")]
+    Io { what: &'static str, source: std::io::Error },
+}
+
+fn owner_text(owner: &Option<Owner>) -> String {
+    owner.as_ref().map_or("another process".into(), |owner| format!("process {}", owner.pid))
+}
+
+/// Things worth telling that are no errors.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    TookOver {
+        pid: u32,
+        why: &'static str,
+    },
+    TornTail {
+        bytes: u64,
+        saved_to: PathBuf,
+    },
+    Killed(Vec<u32>),
+    CheckpointFromBackup(String),
+    /// The journal was lost; these phases came from the checkpoint and the rest runs again.
+    Imported {
+        why: String,
+        phases: Vec<String>,
+        kept: PathBuf,
+    },
+}
+
+/// A run that this process now owns. Dropping it gives the run back.
+#[derive(Debug)]
+pub struct Owned {
+    pub run_loop: RunLoop,
+    pub notices: Vec<Notice>,
+    pub run_dir: PathBuf,
+    /// What was durable when the run was taken: everything after it is new.
+    pub head: Head,
+    lock: FeatureLock,
+    state: PathBuf,
+}
+
+/// What resuming found.
+#[derive(Debug)]
+pub enum Resumed {
+    Owned(Box<Owned>),
+    /// There is nothing left to do.
+    Complete {
+        run: Box<Run>,
+        notices: Vec<Notice>,
+    },
+}
+
+impl Owned {
+    /// Runs to the end or a pause, keeps the registry true, and gives the run back.
+    pub async fn drive(self) -> Result<Run, LoopError> {
+        let Owned { run_loop, lock, state, .. } = self;
+        let result = run_loop.drive().await;
+        if let Ok(run) = &result {
+            register(&state, run, 0);
+        }
+        drop(lock);
+        result
+    }
+}
+
+/// Enters a run in the readable registry. The registry is for people: the run goes on without it.
+fn register(state: &Path, run: &Run, pid: u32) {
+    let _ = registry::update(state, |entries| {
+        entries.retain(|entry| entry.feature != run.feature);
+        if run.status.open() {
+            entries.push(registry::Entry {
+                feature: run.feature.clone(),
+                run_id: run.id.clone(),
+                template: run.plan().template.name.clone(),
+                status: run.status.name().into(),
+                pid,
+                started_at: sage_core::wire::rfc3339(run.started_ms),
+                updated_at: sage_core::wire::rfc3339(run.updated_ms),
+                other: Map::new(),
+            });
+        }
+    });
+}
+
+#[derive(Clone, Debug)]
+pub struct StartRequest {
+    pub feature: String,
+    pub title: String,
+    pub template: Frozen,
+    pub templates: Vec<Frozen>,
+    pub inputs: Map<String, Value>,
+    pub settings: Settings,
+    /// Give up an open run of the same feature.
+    pub replace: bool,
+    pub no_wait: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ResumeRequest {
+    pub edit: Option<RunEdited>,
+    pub from: Option<String>,
+    pub settings: Option<Settings>,
+    pub no_wait: bool,
+}
+
+/// A run as its journal tells it, without owning it.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub run: Run,
+    pub dir: PathBuf,
+    pub owner: Option<Owner>,
+    pub head: Head,
+}

@@ -1,0 +1,139 @@
+//! Owning a run: the lock, the event that says so, and the certainty that no earlier owner's child is alive.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sage_core::event::{Event, OpenMode, RunOpened, Settings};
+use sage_core::run::Run;
+
+use super::{Engine, Notice, OpenError, Owned, register};
+use crate::checkpoint;
+use crate::journal::{Journal, JournalFile};
+use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
+use crate::run_loop::{CommitMode, Options, RunLoop, Surroundings};
+
+/// A dead owner's children are gone within milliseconds; this is for loaded machines.
+const CHILDREN_GONE: Duration = Duration::from_secs(5);
+
+impl Engine {
+    pub(super) fn lock(&self, feature: &str, notices: &mut Vec<Notice>) -> Result<FeatureLock, OpenError> {
+        let owner = Owner::current("", self.clock.now_ms());
+        match FeatureLock::acquire(&self.project.lock(feature), owner) {
+            Ok(acquired) => {
+                notices.extend(acquired.previous.map(|(owner, stale)| took_over(&owner, stale)));
+                Ok(acquired.lock)
+            }
+            Err(LockError::Held(owner)) => Err(OpenError::Owned { feature: feature.into(), owner }),
+            Err(error) => Err(OpenError::Lock(error)),
+        }
+    }
+
+    /// Journals that this process owns the run; durable when this returns.
+    pub(super) fn open_event(
+        &self,
+        run: &mut Run,
+        journal: &mut Journal,
+        mut file: JournalFile,
+        mode: OpenMode,
+        settings: Option<Settings>,
+        now: u64,
+    ) -> Result<JournalFile, OpenError> {
+        let opened = Event::from(RunOpened { mode, pid: std::process::id(), settings });
+        run.apply(&opened, now)?;
+        journal.append(opened.kind(), now, &opened)?;
+        if let Some(batch) = journal.take_batch() {
+            file.commit(&batch)?;
+        }
+        Ok(file)
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what makes an owned run; each caller has all of it at hand"
+    )]
+    pub(super) fn own(
+        &self,
+        run: Run,
+        journal: Journal,
+        file: JournalFile,
+        lock: FeatureLock,
+        notices: Vec<Notice>,
+        no_wait: bool,
+        deliver_only: bool,
+    ) -> Result<Owned, OpenError> {
+        let run_dir = self.project.run_dir(&run.id);
+        let blobs = self.blobs(&run.id);
+        let path = self.project.checkpoint(&run.feature);
+        let image = crate::image::image(&run, file.head(), &blobs);
+        let saved =
+            checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &path, &bytes));
+        saved.map_err(|error| OpenError::Io {
+            what: "save the checkpoint",
+            source: std::io::Error::other(error),
+        })?;
+        let around = Surroundings {
+            vfs: self.vfs.clone(),
+            executor: self.executor.clone(),
+            clock: self.clock.clone(),
+            blobs,
+            project: self.project.root.clone(),
+            children_lock: self.children_lock(&run_dir)?,
+            run_dir,
+            checkpoint: path,
+        };
+        let options = Options {
+            commit: self.commit,
+            no_wait,
+            signals: self.commit == CommitMode::Thread,
+            deliver_only,
+        };
+        if self.commit == CommitMode::Thread {
+            register(&self.project.state(), &run, std::process::id());
+        }
+        let (run_dir, head) = (around.run_dir.clone(), file.head());
+        let run_loop = RunLoop::new(around, options, run, journal, file);
+        Ok(Owned { run_loop, notices, run_dir, head, lock, state: self.project.state() })
+    }
+
+    /// Simulations have no processes and so no lock for them.
+    fn children_lock(&self, run_dir: &Path) -> Result<Option<Arc<std::fs::File>>, OpenError> {
+        if self.commit == CommitMode::Inline {
+            return Ok(None);
+        }
+        let lock =
+            lock::ChildrenLock::open_shared(&run_dir.join("children.lock")).map_err(OpenError::Lock)?;
+        Ok(Some(Arc::new(lock.into_file())))
+    }
+
+    /// Makes sure that no child of an earlier owner is alive.
+    pub(super) fn gone(&self, dir: &Path, run: &str, notices: &mut Vec<Notice>) -> Result<(), OpenError> {
+        if self.commit == CommitMode::Inline {
+            return Ok(());
+        }
+        let path = dir.join("children.lock");
+        let first = lock::wait_gone(&path, CHILDREN_GONE);
+        // Also when the lock is free: a child may have closed every file it inherited.
+        let (killed, left) = (self.sweep)(run);
+        if !killed.is_empty() {
+            notices.push(Notice::Killed(killed));
+        }
+        if !left.is_empty() {
+            return Err(OpenError::Children(format!("{left:?} cannot be ended")));
+        }
+        if first.is_err() {
+            lock::wait_gone(&path, CHILDREN_GONE).map_err(|still| OpenError::Children(still.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn took_over(owner: &Owner, stale: Stale) -> Notice {
+    let why = match stale {
+        Stale::DeadPid => "it is dead",
+        Stale::RecycledPid => "its process number belongs to another process now",
+        Stale::Reboot => "the machine was restarted since",
+        Stale::Unknown => "it is gone",
+    };
+    Notice::TookOver { pid: owner.pid, why }
+}

@@ -1,0 +1,101 @@
+//! Resuming a run: recover the journal, take over, and go on from there.
+
+use sage_core::event::{Event, OpenMode, RunRewound};
+use sage_core::policy::OnUnknown;
+use sage_core::run::{Run, State, Status};
+use sage_core::verdict::Verdict;
+
+use super::find::watermark;
+use super::{Engine, Fold, Notice, OpenError, ResumeRequest, Resumed};
+use crate::journal::{self, Journal, JournalError, JournalFile};
+
+impl Engine {
+    /// Owns the last run of a feature, unless it is complete and nothing was asked to change.
+    pub fn resume(&self, feature: &str, request: ResumeRequest) -> Result<Resumed, OpenError> {
+        self.project.prepare(self.vfs.as_ref())?;
+        let mut notices = Vec::new();
+        let lock = self.lock(feature, &mut notices)?;
+        self.load_checkpoint(feature)?;
+        let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        let dir = self.project.run_dir(&id);
+        self.gone(&dir, &id, &mut notices)?;
+        let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
+        match run.status {
+            Status::Finished(Verdict::Succeeded | Verdict::Degraded)
+                if request.edit.is_none() && request.from.is_none() =>
+            {
+                return Ok(Resumed::Complete { run: Box::new(run), notices });
+            }
+            Status::Cancelled { resumable: false } => return Err(OpenError::NotResumable(feature.into())),
+            _ => {}
+        }
+        let now = self.clock.now_ms();
+        if let Some(edit) = request.edit {
+            self.refuse_unanswered(&run)?;
+            let edited = Event::from(edit);
+            run.apply(&edited, now)?;
+            journal.append(edited.kind(), now, &edited)?;
+        }
+        if let Some(from) = request.from {
+            let step = self.find_step(&run, feature, &from)?;
+            let rewound = Event::from(RunRewound { from: step });
+            run.apply(&rewound, now)?;
+            journal.append(rewound.kind(), now, &rewound)?;
+        }
+        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Resume, request.settings, now)?;
+        let owned = self.own(run, journal, file, lock, notices, request.no_wait, false)?;
+        Ok(Resumed::Owned(Box::new(owned)))
+    }
+
+    /// A path, or a phase's id for its first step.
+    fn find_step(&self, run: &Run, feature: &str, name: &str) -> Result<String, OpenError> {
+        if run.find(name).is_some() {
+            return Ok(name.to_string());
+        }
+        let member = run.find_phase(name).and_then(|phase| run.phase(phase).members.first().copied());
+        let found = member.map(|id| run.step(id).path.to_string());
+        found.ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: name.into() })
+    }
+
+    fn refuse_unanswered(&self, run: &Run) -> Result<(), OpenError> {
+        let asks = |id| {
+            let lost = matches!(run.step(id).state, State::Unknown)
+                || (matches!(run.step(id).state, State::Running(_)) && run.holds_slot(id));
+            lost && run.operation(id).on_unknown == OnUnknown::Ask
+        };
+        match run.step_ids().find(|&id| asks(id)) {
+            Some(id) => Err(OpenError::Unanswered(run.step(id).path.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn recover(
+        &self,
+        feature: &str,
+        id: &str,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(Run, Journal, JournalFile), OpenError> {
+        let loaded = self.load_checkpoint(feature)?;
+        if let Some(problem) = loaded.as_ref().and_then(|loaded| loaded.problem.as_ref()) {
+            notices.push(Notice::CheckpointFromBackup(problem.to_string()));
+        }
+        let watermark = watermark(loaded.as_ref(), id);
+        let mut fold = Fold::default();
+        match journal::recover(&self.vfs, &self.project.run_dir(id), watermark, |record| {
+            fold.take::<OpenError>(record)
+        }) {
+            Ok(recovered) => {
+                if let Some(torn) = &recovered.torn {
+                    notices.push(Notice::TornTail { bytes: torn.bytes, saved_to: torn.saved_to.clone() });
+                }
+                Ok((fold.finish()?, recovered.journal, recovered.file))
+            }
+            Err(OpenError::Journal(
+                error @ (JournalError::Missing { .. }
+                | JournalError::Corrupt { .. }
+                | JournalError::LostAcked { .. }),
+            )) => crate::import::import(self, feature, id, error, loaded, notices),
+            Err(error) => Err(error),
+        }
+    }
+}

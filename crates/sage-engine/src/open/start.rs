@@ -1,0 +1,65 @@
+//! Starting a run.
+
+use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunStarted};
+use sage_core::run::Run;
+
+use super::{Engine, Fold, OpenError, Owned, StartRequest};
+use crate::journal::{self, Journal, JournalFile};
+
+impl Engine {
+    pub fn start(&self, request: StartRequest) -> Result<Owned, OpenError> {
+        self.project.prepare(self.vfs.as_ref())?;
+        let mut notices = Vec::new();
+        let lock = self.lock(&request.feature, &mut notices)?;
+        self.load_checkpoint(&request.feature)?;
+        self.close_previous(&request)?;
+        let id = format!("run_{}", ulid::Ulid::generate());
+        let dir = self.project.run_dir(&id);
+        let now = self.clock.now_ms();
+        let started = RunStarted {
+            core: CORE_VERSION,
+            run: id.clone(),
+            feature: request.feature.clone(),
+            title: request.title,
+            template: request.template,
+            templates: request.templates,
+            inputs: request.inputs,
+            settings: request.settings,
+        };
+        // Folded first: a plan that does not compile leaves nothing behind.
+        let mut run = Run::start(&started, now)?;
+        let file = JournalFile::create(&self.vfs, &dir)?;
+        let mut journal = Journal::new();
+        let started = Event::from(started);
+        journal.append(started.kind(), now, &started)?;
+        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Start, None, now)?;
+        self.own(run, journal, file, lock, notices, request.no_wait, false)
+    }
+
+    /// An open run of the same feature is a conflict, unless the caller gives it up.
+    fn close_previous(&self, request: &StartRequest) -> Result<(), OpenError> {
+        let Some(run) = self.latest(&request.feature) else { return Ok(()) };
+        let dir = self.project.run_dir(&run);
+        let mut fold = Fold::default();
+        // A damaged or missing journal is no open run; it stays where it is for `sage verify`.
+        if journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).is_err() {
+            return Ok(());
+        }
+        let Ok(run) = fold.finish() else { return Ok(()) };
+        if run.status.open() && !request.replace {
+            return Err(OpenError::Open { feature: request.feature.clone(), status: run.status.name() });
+        }
+        if run.status.open() {
+            self.gone(&dir, &run.id, &mut Vec::new())?;
+            let mut fold = Fold::default();
+            let recovered = journal::recover(&self.vfs, &dir, None, |record| fold.take::<OpenError>(record))?;
+            let (mut journal, mut file) = (recovered.journal, recovered.file);
+            let cancelled = Event::from(RunCancelled { resumable: true, signal: None });
+            journal.append(cancelled.kind(), self.clock.now_ms(), &cancelled)?;
+            if let Some(batch) = journal.take_batch() {
+                file.commit(&batch)?;
+            }
+        }
+        Ok(())
+    }
+}
