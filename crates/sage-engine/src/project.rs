@@ -20,9 +20,9 @@ pub struct Project {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    #[error("`{}` is a symlink or not a directory; sage keeps its state only in a real directory", path.display())]
+    #[error("`{}` is a symlink or not a directory; sage keeps its state only in a real directory, so nothing was started", path.display())]
     NotADirectory { path: PathBuf },
-    #[error("`{}` belongs to another user", path.display())]
+    #[error("`{}` belongs to another user; nothing was started", path.display())]
     Foreign { path: PathBuf },
     #[error("cannot write in `{}`: {source}; nothing was started, because it could not be saved", path.display())]
     Unwritable { path: PathBuf, source: io::Error },

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sage_core::event::{End, Event, Payload};
 use sage_engine::checkpoint;
 use sage_engine::digest::Digest;
-use sage_engine::journal::{self, Head};
+use sage_engine::journal::{self, Head, JournalError};
 use sage_engine::open::{Engine, Fold, OpenError};
 use serde_json::{Value, json};
 
@@ -80,6 +80,7 @@ fn check(engine: &Engine, id: &str) -> Findings {
             findings.records = checked.head.seq;
             findings.tail_bytes = checked.tail_bytes;
         }
+        Err(OpenError::Journal(JournalError::Missing { .. })) if never_started(engine, id) => {}
         Err(error) => findings.problems.push(error.to_string()),
     }
     let store = engine.blobs(id);
@@ -89,6 +90,11 @@ fn check(engine: &Engine, id: &str) -> Findings {
         findings.problems.extend(check_image(engine, &run, findings.records));
     }
     findings
+}
+
+/// Killed between making the directory and the journal in it: nothing was acknowledged, so nothing is lost.
+fn never_started(engine: &Engine, id: &str) -> bool {
+    engine.vfs.list(&engine.project.run_dir(id)).is_ok_and(|names| names.is_empty())
 }
 
 fn pointers(event: &Event) -> Vec<Digest> {
