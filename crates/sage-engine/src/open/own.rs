@@ -8,7 +8,6 @@ use sage_core::event::{Event, OpenMode, RunOpened, Settings};
 use sage_core::run::Run;
 
 use super::{Engine, Notice, OpenError, Owned, register};
-use crate::checkpoint;
 use crate::journal::{Journal, JournalFile};
 use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
 use crate::run_loop::{CommitMode, Options, RunLoop, Surroundings};
@@ -65,13 +64,6 @@ impl Engine {
         let run_dir = self.project.run_dir(&run.id);
         let blobs = self.blobs(&run.id);
         let path = self.project.checkpoint(&run.feature);
-        let image = crate::image::image(&run, file.head(), &blobs);
-        let saved =
-            checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &path, &bytes));
-        saved.map_err(|error| OpenError::Io {
-            what: "save the checkpoint",
-            source: std::io::Error::other(error),
-        })?;
         let around = Surroundings {
             vfs: self.vfs.clone(),
             executor: self.executor.clone(),

@@ -1,7 +1,6 @@
 //! Effects: what the world sees. Carried out only after their event is durable, and harmless when repeated.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use sage_core::port::{StepCall, StepCx, Stop, StopSignal};
 use sage_core::run::StepId;
@@ -17,8 +16,8 @@ use crate::project::Project;
 pub(super) enum Effect {
     /// Start an attempt whose intent is durable.
     Spawn { id: StepId, call: Box<StepCall>, checks: Box<Checks> },
-    /// Wait, then wake the step.
-    Arm { timer: Timer, wait: Duration },
+    /// Wake the step at a time that counts from its intent: the disk's time is not added to it.
+    Arm { timer: Timer, at: Instant },
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
 }
@@ -27,7 +26,7 @@ impl RunLoop {
     pub(super) fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Spawn { id, call, checks } => self.spawn(id, *call, *checks),
-            Effect::Arm { timer, wait } => self.timers.arm(Instant::now() + wait, timer),
+            Effect::Arm { timer, at } => self.timers.arm(at, timer),
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }

@@ -9,6 +9,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{Progress, Stop, Usage};
 use sage_core::run::{State, StepId};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::effect::Effect;
 use super::timers::Timer;
@@ -106,7 +107,10 @@ impl RunLoop {
             let phase = self.run.phase_path(self.run.step(id).phase).into();
             return self.emit(PhaseRestarted { phase }).map(drop);
         }
-        self.after(seq, Effect::Arm { timer: Timer::Retry(id), wait: Duration::from_millis(delay) });
+        self.after(
+            seq,
+            Effect::Arm { timer: Timer::Retry(id), at: Instant::now() + Duration::from_millis(delay) },
+        );
         Ok(())
     }
 

@@ -206,6 +206,7 @@ impl RunLoop {
     }
 
     async fn turn(&mut self) -> Result<(), LoopError> {
+        self.image.paint(&self.run, self.durable);
         if self.options.deliver_only {
             self.take_signals()?;
         } else {

@@ -8,6 +8,8 @@ use sage_core::policy::FailureClass;
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
 
+use tokio::time::Instant;
+
 use super::effect::Effect;
 use super::timers::Timer;
 use super::{Input, LoopError, RunLoop};
@@ -17,6 +19,8 @@ use crate::prepare::{Pending, Prepared, Request, Start};
 
 /// Preparations under way at once: enough to keep the evaluators busy, few enough to skip over.
 const PREPARING: u32 = 64;
+/// A hundred years: the monotonic clock cannot count for ever.
+const FAR_MS: u64 = 100 * 365 * 86_400_000;
 
 impl RunLoop {
     /// Grants and starts whatever may start now.
@@ -78,18 +82,16 @@ impl RunLoop {
         let unknown = self.run.step(id).unknown;
         let mut started = StepStarted { step: path, attempt, key, parts, until: None, ask: None };
         let now = self.around.clock.now_ms();
+        let after = |ms: u64| Instant::now() + Duration::from_millis(ms.min(FAR_MS));
         let effect = match start.wait {
             Some(Pending::Sleep { ms }) => {
                 started.until = Some(now.saturating_add(ms));
-                Some(Effect::Arm { timer: Timer::Wake(id, attempt), wait: Duration::from_millis(ms) })
+                Some(Effect::Arm { timer: Timer::Wake(id, attempt), at: after(ms) })
             }
             Some(Pending::Approval { ask, deadline_ms }) => {
                 started.ask = Some(ask);
                 started.until = deadline_ms.map(|ms| now.saturating_add(ms));
-                deadline_ms.map(|ms| Effect::Arm {
-                    timer: Timer::Deadline(id, attempt),
-                    wait: Duration::from_millis(ms),
-                })
+                deadline_ms.map(|ms| Effect::Arm { timer: Timer::Deadline(id, attempt), at: after(ms) })
             }
             None => {
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);

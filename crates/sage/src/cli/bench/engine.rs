@@ -20,9 +20,43 @@ type Tell<'a> = &'a mut dyn FnMut(Figure) -> Result<(), Failure>;
 
 pub fn measure(context: &Context, tell: Tell) -> Result<(), Failure> {
     let world = World::new(&context.project.root)?;
+    makespans(&world, tell)?;
     rates(&world, tell)?;
-    plans(tell)?;
-    large_run(&world, tell)
+    // Before the large plans, because the process only knows the most memory it ever held.
+    large_run(&world, tell)?;
+    plans(tell)
+}
+
+/// Independent steps take as long as the longest; a branch never waits for a level of the graph.
+fn makespans(world: &World, tell: Tell) -> Result<(), Failure> {
+    let sleep = |id: &str, ms: u32, needs: &str| {
+        let needs = if needs.is_empty() { String::new() } else { format!(r#","needs":["{needs}"]"#) };
+        format!(r#"{{"id":"{id}","type":"sleep","params":{{"ms":{ms}}}{needs}}}"#)
+    };
+    let joined =
+        [sleep("a", 450, ""), sleep("b", 300, ""), sleep("c", 400, ""), sleep("d", 200, "")].join(",");
+    let joined = format!(
+        r#"{{"name":"m","phases":[{{"id":"p","operations":[{joined}]}},{{"id":"q","dependencies":["p"],"operations":{}}}]}}"#,
+        sleep("join", 0, "")
+    );
+    let chain = (1..=5)
+        .map(|n| sleep(&format!("a{n}"), 100, &if n > 1 { format!("a{}", n - 1) } else { String::new() }));
+    let branches: Vec<String> = chain.chain([sleep("b1", 500, ""), sleep("b2", 10, "b1")]).collect();
+    let branches = format!(r#"{{"name":"m","phases":[{{"id":"p","operations":[{}]}}]}}"#, branches.join(","));
+    for (name, template, longest, goal) in
+        [("45/30/40/20 at once", joined, 450.0, 1.03), ("two branches, no barrier", branches, 510.0, 1.08)]
+    {
+        let feature = if longest > 500.0 { "branches" } else { "joined" };
+        let run = world.run(feature, template, 4)?;
+        let first = run.steps.iter().map(|step| step.started_ms).min().unwrap_or(0);
+        let took = run.updated_ms.saturating_sub(first);
+        let start_up = first.saturating_sub(run.started_ms);
+        let ratio = took as f64 / longest;
+        let text =
+            format!("{took} ms, {ratio:.3} x the longest path of {longest} ms (start-up {start_up} ms)");
+        tell(Figure::new(name, ratio, text).at_most(goal))?;
+    }
+    Ok(())
 }
 
 /// How often a second this disk makes a small append durable.
@@ -135,7 +169,7 @@ fn large_run(world: &World, tell: Tell) -> Result<(), Failure> {
     drop(run);
     tell(Figure::new("run of 10,000 no-ops", seconds, format!("{seconds:.2} s")).at_most(3.0))?;
     if let Some(peak) = peak_mb() {
-        tell(Figure::new("peak memory so far", peak, format!("{peak:.0} MB")))?;
+        tell(Figure::new("peak memory so far", peak, format!("{peak:.0} MB")).at_most(120.0))?;
     }
     let answer =
         Signal::Answer { step: "q/ask".into(), choice: "approve".into(), by: "bench".into(), message: None };
