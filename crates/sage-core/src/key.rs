@@ -61,6 +61,9 @@ impl Run {
         parts.text("agent", operation.agent.as_deref());
         parts.text("model", operation.model.as_deref());
         parts.text("filter", operation.filter.as_ref().map(|f| f.text.as_str()));
+        if let Some(expect) = &operation.expect {
+            parts.add("expect", Digest::of_json(expect));
+        }
         if let Some(schema) = &operation.schema {
             parts.add("schema", Digest::of_json(schema));
         }

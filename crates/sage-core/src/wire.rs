@@ -251,6 +251,9 @@ pub struct PhaseResult {
     pub phase_id: String,
     pub status: String,
     pub results: Value,
+    /// Operations of it that did not succeed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub started_at: Option<String>,
@@ -273,11 +276,14 @@ impl PhaseResult {
                 run.step(m).failure.as_ref().map(|f| format!("{}: {}", run.step(m).path, f.message))
             })
             .collect();
+        let failed =
+            phase.members.iter().filter(|&&m| !run.step(m).state.ok()).map(|&m| run.operation(m).id.clone());
         let time = |ms: u64| (ms > 0).then(|| rfc3339(ms));
         PhaseResult {
             phase_id: run.phase_path(id),
             status: phase_status(phase.open, phase.judged).into(),
             results: Value::Object(results.collect::<Map<_, _>>()),
+            failed: failed.collect(),
             error: (!failures.is_empty()).then(|| failures.join("; ")),
             started_at: time(phase.opened_ms),
             completed_at: time(phase.judged_ms),

@@ -22,6 +22,8 @@ use crate::vfs::Vfs;
 
 /// Between two images while nothing remarkable happens.
 const PACE: Duration = Duration::from_secs(1);
+/// Between two images while phases end quickly: painting all of them after each would be quadratic.
+const PHASE_PACE: Duration = Duration::from_millis(100);
 /// Results of a phase beyond this are a pointer to a blob: an image stays well below 1 MB (R4).
 const INLINE_BYTES: usize = 32 * 1024;
 
@@ -32,6 +34,8 @@ pub struct Painter {
     thread: Option<std::thread::JoinHandle<()>>,
     blobs: Arc<Blobs>,
     last: Option<(Instant, Status, u32)>,
+    /// Something was committed that the last image does not show.
+    behind: bool,
 }
 
 #[derive(Debug)]
@@ -80,18 +84,27 @@ impl Painter {
             let easel = easel.clone();
             std::thread::spawn(move || easel.work())
         });
-        Painter { easel, thread, blobs: around.blobs.clone(), last: None }
+        Painter { easel, thread, blobs: around.blobs.clone(), last: None, behind: false }
     }
 
     /// Called after each commit.
     pub fn paint(&mut self, run: &Run, durable: Head) {
         let now = (Instant::now(), run.status, run.scopes[0].open_phases);
         let due = self.last.is_none_or(|(at, status, phases)| {
-            (status, phases) != (now.1, now.2) || now.0.duration_since(at) >= PACE
+            let waited = now.0.duration_since(at);
+            status != now.1 || (phases != now.2 && waited >= PHASE_PACE) || waited >= PACE
         });
+        self.behind = !due;
         if due {
             self.last = Some(now);
             self.request(image(run, durable, &self.blobs));
+        }
+    }
+
+    /// Called now and then while nothing is committed: paints what the pace held back.
+    pub fn catch_up(&mut self, run: &Run, durable: Head) {
+        if self.behind {
+            self.paint(run, durable);
         }
     }
 
@@ -191,6 +204,9 @@ fn phase_image(result: PhaseResult, blobs: &Blobs) -> Value {
     });
     if let Some(at) = result.completed_at {
         image["completedAt"] = at.into();
+    }
+    if !result.failed.is_empty() {
+        image["failed"] = result.failed.into();
     }
     if let Some(error) = result.error {
         image["error"] = error.into();

@@ -25,7 +25,7 @@ pub(crate) fn import(
     notices: &mut Vec<Notice>,
 ) -> Result<(Run, Journal, JournalFile), OpenError> {
     let Some(loaded) = loaded else { return Err(no_checkpoint(error, "none can be read")) };
-    let Some(mut started) = first_event(engine, lost).or_else(|| frozen(&loaded.doc)) else {
+    let Some(mut started) = frozen(&loaded.doc).or_else(|| first_event(engine, lost)) else {
         return Err(no_checkpoint(error, "it does not say with which template"));
     };
     let id = format!("run_{}", ulid::Ulid::generate());
@@ -83,7 +83,11 @@ fn phases(doc: &Map<String, Value>, old: &Blobs, new: &Blobs) -> BTreeMap<String
         if phase.get("status").and_then(Value::as_str) != Some("completed") {
             continue;
         }
-        if let Some(results) = results(phase.get("results"), old, new) {
+        if let Some(mut results) = results(phase.get("results"), old, new) {
+            // What failed in a phase that was reached without it has no result to take over: it runs again.
+            let failed =
+                phase.get("failed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            failed.for_each(|operation| drop(results.remove(operation)));
             all.insert(id.clone(), results);
         }
     }

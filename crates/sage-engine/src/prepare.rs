@@ -52,6 +52,8 @@ pub struct Request {
     literal: bool,
     base: KeyParts,
     facts: Facts,
+    /// What a `workflow` step may be expanded to.
+    templates: Vec<(String, Arc<Plan>)>,
 }
 
 /// What expressions can see.
@@ -72,14 +74,16 @@ impl Request {
         let plan = run.scope(step.scope).plan.clone();
         let operation = plan.operation(step.plan_step);
         let literal = is_literal(operation, run.is_fan(id));
-        let wanted = if literal { Some(BTreeSet::new()) } else { mentioned(operation) };
+        let wanted = if literal { Wanted::default() } else { mentioned(operation) };
         let facts = Facts::of(run, id, &wanted);
+        let templates = if operation.kind == Kind::Workflow { run.named_plans() } else { Vec::new() };
         Request {
             plan_step: step.plan_step,
             fan: run.is_fan(id),
             literal,
             base: run.key_base(id),
             facts,
+            templates,
             plan,
         }
     }
@@ -118,7 +122,7 @@ impl Request {
         let params =
             expr::render_params(operation.kind, &operation.params, &context).map_err(|e| e.to_string())?;
         if operation.kind == Kind::Workflow {
-            return sub_workflow(&params, blobs);
+            return self.sub_workflow(&params, blobs);
         }
         let rendered = |source: &sage_core::template::Source| expr::render(&source.text, &context);
         let output =
@@ -147,9 +151,26 @@ impl Request {
         Ok(Prepared::Expand(Expansion::Items { count, items, digests, ordinals }))
     }
 
+    /// The template's own defaults, under what is given.
+    fn sub_workflow(&self, params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
+        let Some(template) = params.get("template").and_then(Value::as_str) else {
+            return Err("no `template`".into());
+        };
+        let Some((_, plan)) = self.templates.iter().find(|(name, _)| name == template) else {
+            return Err(format!("template `{template}` is not part of this run"));
+        };
+        let mut inputs = plan.template.inputs.clone();
+        if let Some(Value::Object(given)) = params.get("inputs") {
+            inputs.extend(given.clone());
+        }
+        let inputs = pack(&Value::Object(inputs), blobs).map_err(|e| e.to_string())?;
+        Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
+    }
+
     fn start(&self, params: Map<String, Value>, output: Option<String>) -> Result<Prepared, String> {
         let mut parts = self.base.clone();
         parts.rendered(&params);
+        parts.text("output", output.as_deref());
         let wait = match self.operation().kind {
             Kind::Sleep => Some(Pending::Sleep { ms: sleep_ms(&params)? }),
             Kind::Approval => Some(approval(&params)?),
@@ -172,15 +193,6 @@ fn evaluate(program: &str, context: &Value) -> Result<Value, expr::ExprError> {
 pub fn condition(program: &str, facts: &Facts, blobs: &Blobs) -> Result<bool, String> {
     let context = facts.context(blobs).map_err(|e| e.to_string())?;
     evaluate(program, &context).map(|value| expr::is_true(&value)).map_err(|e| e.to_string())
-}
-
-fn sub_workflow(params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
-    let Some(template) = params.get("template").and_then(Value::as_str) else {
-        return Err("no `template`".into());
-    };
-    let inputs = params.get("inputs").cloned().unwrap_or_else(|| json!({}));
-    let inputs = pack(&inputs, blobs).map_err(|e| e.to_string())?;
-    Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
 }
 
 fn sleep_ms(params: &Map<String, Value>) -> Result<u64, String> {
@@ -212,9 +224,17 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The steps that an operation's expressions name; `None` means any of those it depends on.
-fn mentioned(operation: &Operation) -> Option<BTreeSet<String>> {
-    let mut paths = BTreeSet::new();
+/// The steps that expressions can see.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    pub paths: BTreeSet<String>,
+    /// All that the step depends on directly, too.
+    pub direct: bool,
+}
+
+/// The steps that an operation's expressions name. A use of `steps` that names none may mean any.
+fn mentioned(operation: &Operation) -> Wanted {
+    let mut wanted = Wanted::default();
     let jq = [&operation.when, &operation.foreach];
     let jinja = [&operation.output];
     let mut params = Vec::new();
@@ -222,15 +242,11 @@ fn mentioned(operation: &Operation) -> Option<BTreeSet<String>> {
     let texts = jq.into_iter().flatten().map(|s| (s.text.as_str(), Language::Jq));
     let texts = texts.chain(jinja.into_iter().flatten().map(|s| (s.text.as_str(), Language::Jinja)));
     for (text, language) in texts.chain(params.iter().map(|s| (s.as_str(), Language::Jinja))) {
-        let found = expr::references(text, language);
-        // `steps` used in another way than `steps["a/b"]` may mean any of them.
-        if text.matches("steps").count() > text.matches("steps[\"").count() + text.matches("steps['").count()
-        {
-            return None;
-        }
-        paths.extend(found.into_iter().map(str::to_string));
+        let found = expr::mentions(text, language);
+        wanted.direct |= text.matches("steps").count() > found.len();
+        wanted.paths.extend(found.into_iter().map(|mention| mention.path.to_string()));
     }
-    Some(paths)
+    wanted
 }
 
 fn strings(value: &Value, out: &mut Vec<String>) {
@@ -243,14 +259,13 @@ fn strings(value: &Value, out: &mut Vec<String>) {
 }
 
 impl Facts {
-    /// `wanted` narrows the steps to those; without it, all that the step depends on directly.
-    pub fn of(run: &Run, id: StepId, wanted: &Option<BTreeSet<String>>) -> Facts {
+    pub fn of(run: &Run, id: StepId, wanted: &Wanted) -> Facts {
         let step = run.step(id);
         let scope = run.scope(step.scope);
-        let numbers: Vec<u32> = match wanted {
-            Some(paths) => paths.iter().filter_map(|path| scope.plan.find(path)).collect(),
-            None => direct(run, id),
-        };
+        let mut numbers: Vec<u32> = wanted.paths.iter().filter_map(|path| scope.plan.find(path)).collect();
+        if wanted.direct {
+            numbers.extend(direct(run, id));
+        }
         let entry = |number: u32| {
             let step = run.step(scope.steps[number as usize]);
             (scope.plan.steps[number as usize].path.to_string(), (step.state.name(), step.output.clone()))

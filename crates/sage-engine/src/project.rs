@@ -98,7 +98,7 @@ impl Project {
     }
 
     /// State is never read or written through a link that others, or a clone, may have put there.
-    fn refuse_strange(&self) -> Result<(), ProjectError> {
+    pub(crate) fn refuse_strange(&self) -> Result<(), ProjectError> {
         use std::os::unix::fs::MetadataExt;
         let me = rustix::process::geteuid().as_raw();
         for path in [self.dir.clone(), self.state(), self.runs()] {

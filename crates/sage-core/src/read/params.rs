@@ -258,6 +258,11 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
     let span = fields.get("type").map_or(fields.span, |node| node.span);
     let params = &given.params;
     let place = fields.place.field("params");
+    if let Some(name) = params.get("run").and_then(Value::as_str).and_then(unrendered) {
+        let message = format!("`run` is never rendered: `{{{{ {name} ... }}}}` reaches the shell as it is");
+        let hint = format!("env: {{ VALUE: \"{{{{ {name} ... }}}}\" }}, and write $VALUE in `run`");
+        problems.push(Diagnostic::warning(place, span, message).hint(hint));
+    }
     let mut wrong = |message: &str, hint: &str| {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         problems.push(Diagnostic::error(place, span, message).hint_if(hint));
@@ -280,6 +285,20 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         Kind::Approval => require_default(params, &mut wrong),
         _ => {}
     }
+}
+
+/// The name of ours that a script seems to want rendered. Other programs use braces too.
+fn unrendered(script: &str) -> Option<&'static str> {
+    let insides = script.match_indices("{{").map(|(at, _)| script[at + 2..].trim_start());
+    insides
+        .flat_map(|inside| {
+            expr::CONTEXT.into_iter().filter(move |name| {
+                inside
+                    .strip_prefix(name)
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+            })
+        })
+        .next()
 }
 
 fn require_agent(given: &Given, wrong: &mut dyn FnMut(&str, &str)) {

@@ -63,6 +63,8 @@ impl Run {
             memo: HashMap::new(),
             signals: Default::default(),
             by_path: HashMap::new(),
+            lost_paths: Default::default(),
+            relinking: false,
             ready: Default::default(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
@@ -85,7 +87,10 @@ impl Run {
             Event::RunOpened(opened) => self.opened(opened, now),
             Event::RunEdited(edited) => self.edited(edited, now)?,
             Event::RunRewound(rewound) => {
-                let from = self.named("run.rewound", &rewound.from)?;
+                let from = match self.find_phase(&rewound.from) {
+                    Some(phase) => self.phase(phase).members.clone(),
+                    None => vec![self.named("run.rewound", &rewound.from)?],
+                };
                 self.rewind(from, now);
             }
             Event::RunImported(imported) => self.imported(imported, now),
@@ -239,6 +244,7 @@ impl Run {
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         step.attempts = event.attempt;
+        step.tries += 1;
         self.transition(id, State::Backoff { at: event.at });
         Ok(())
     }
@@ -304,6 +310,10 @@ impl Run {
     fn edited(&mut self, event: &RunEdited, now: u64) -> Result<(), FoldError> {
         let plan = compile(&event.template)?;
         self.plans = compile_all(&event.templates)?;
+        let lost = self
+            .live_steps()
+            .filter(|s| s.unknown || (matches!(s.state, State::Running(_)) && s.children.is_none()));
+        self.lost_paths = lost.map(|step| step.path.clone()).collect();
         self.template = event.template.clone();
         self.templates = event.templates.clone();
         self.inputs = event.inputs.clone();

@@ -64,7 +64,7 @@ impl Run {
 
     /// When questions take their defaults by themselves.
     fn deadlines(&self) -> impl Iterator<Item = u64> {
-        self.steps.iter().filter_map(|step| match &step.state {
+        self.live_steps().filter_map(|step| match &step.state {
             State::Running(running) if running.ask.is_some() => running.until,
             _ => None,
         })

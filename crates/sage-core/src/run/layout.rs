@@ -102,6 +102,7 @@ impl Run {
         waiting_on: u32,
     ) -> StepId {
         let id = StepId(self.steps.len() as u32);
+        let unknown = self.lost_paths.remove(&path);
         self.by_path.insert(path.clone(), id);
         self.tally.total += 1;
         self.steps.push(Step {
@@ -125,7 +126,9 @@ impl Run {
             children: None,
             reused: false,
             fresh: false,
-            unknown: false,
+            unknown,
+            tries: 0,
+            gone: false,
             degraded: false,
         });
         id
@@ -154,6 +157,8 @@ impl Run {
             open_phases,
             inputs,
             identity,
+            gone: false,
+            released: vec![false; plan.phases.len()],
         });
         for number in 0..plan.phases.len() as u32 {
             let phase = self.lay_phase(id, number, 1, height);

@@ -58,6 +58,10 @@ pub struct Scope {
     pub inputs: Option<Payload>,
     /// Tells apart equal steps of equal sub-workflows: the items and ordinals around it.
     pub identity: Digest,
+    /// Its expansion was taken back.
+    pub gone: bool,
+    /// Plan phases that those outside of a `repeat` have been told of.
+    pub(crate) released: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +130,10 @@ pub struct Run {
     /// Signals already taken: a signal delivered twice has one effect.
     pub signals: HashSet<String>,
     by_path: HashMap<Arc<str>, StepId>,
+    /// Steps whose last attempt has no known outcome, from before an edit.
+    lost_paths: HashSet<Arc<str>>,
+    /// All counters are being drawn anew.
+    relinking: bool,
     ready: Ready,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
@@ -191,6 +199,13 @@ impl Run {
         self.tally.earlier_ms + self.updated_ms.saturating_sub(self.tally.turn_ms)
     }
 
+    /// The templates that `workflow` steps can be expanded to, by name.
+    pub fn named_plans(&self) -> Vec<(String, Arc<Plan>)> {
+        let mut plans: Vec<_> = self.plans.iter().map(|(name, plan)| (name.clone(), plan.clone())).collect();
+        plans.sort_by(|a, b| a.0.cmp(&b.0));
+        plans
+    }
+
     /// A fan-out that has not been expanded: the item steps do the work, it only holds them.
     pub fn is_fan(&self, id: StepId) -> bool {
         self.step(id).item.is_none() && self.operation(id).foreach.is_some()
@@ -205,8 +220,15 @@ impl Run {
         self.operation(id).kind
     }
 
+    /// All steps that still belong to the run, oldest first.
     pub fn step_ids(&self) -> impl Iterator<Item = StepId> + use<> {
-        (0..self.steps.len() as u32).map(StepId)
+        let ids: Vec<StepId> =
+            (0..self.steps.len() as u32).map(StepId).filter(|&id| !self.step(id).gone).collect();
+        ids.into_iter()
+    }
+
+    pub fn live_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| !step.gone)
     }
 
     /// Path of a phase: its id behind the path of the step that holds its scope, with `@round` from the second on.
@@ -217,7 +239,8 @@ impl Run {
     }
 
     pub fn find_phase(&self, path: &str) -> Option<PhaseId> {
-        (0..self.phases.len() as u32).map(PhaseId).find(|&id| self.phase_path(id) == path)
+        let lives = |id: &PhaseId| !self.scope(self.phase(*id).scope).gone;
+        (0..self.phases.len() as u32).rev().map(PhaseId).filter(lives).find(|&id| self.phase_path(id) == path)
     }
 
     /// The step's path without fan-out indexes: part of its key, so that items can come in any order.

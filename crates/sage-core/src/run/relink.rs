@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::event::{OpenMode, RunOpened};
 use crate::policy::{FailureClass, OnUnknown};
 use crate::run::step::{Children, State};
-use crate::run::{PhaseId, Run, ScopeId, Status, StepId};
+use crate::run::{Judgement, PhaseId, Run, ScopeId, Status, StepId};
 use crate::template::Kind;
 
 impl Run {
@@ -72,6 +72,7 @@ impl Run {
         step.output = None;
         step.reused = false;
         step.degraded = false;
+        step.tries = 0;
         let state = if step.children.is_some() {
             State::Open { left: 0, failed: 0, cancelling: false }
         } else {
@@ -81,9 +82,10 @@ impl Run {
     }
 
     /// The step and everything after it run again; what they gave is forgotten.
-    pub(super) fn rewind(&mut self, from: StepId, now: u64) {
+    pub(super) fn rewind(&mut self, from: Vec<StepId>, now: u64) {
         let mut again: HashSet<StepId> = HashSet::new();
-        let mut queue = vec![from];
+        let first = from.first().copied();
+        let mut queue = from;
         while let Some(id) = queue.pop() {
             if again.insert(id) {
                 queue.extend(self.after(id));
@@ -91,7 +93,7 @@ impl Run {
             }
         }
         // The steps around it are open again, but their other children keep what they have.
-        let mut around = self.holder(from);
+        let mut around = first.and_then(|id| self.holder(id));
         while let Some(id) = around {
             self.reset(id);
             queue.extend(self.after(id));
@@ -104,21 +106,20 @@ impl Run {
             }
         }
         self.run_again(again);
-        self.status = Status::Running;
         self.relink(now);
     }
 
     pub(super) fn restart_phase(&mut self, phase: PhaseId, now: u64) {
         self.phase_mut(phase).restarts += 1;
-        let members = self.phase(phase).members.clone();
+        // What is still at work is left alone: its result counts.
+        let idle = |id: &StepId| !self.works(*id);
+        let mut queue: Vec<StepId> = self.phase(phase).members.iter().copied().filter(idle).collect();
         let mut again: HashSet<StepId> = HashSet::new();
-        let mut queue = members;
         while let Some(id) = queue.pop() {
             if again.insert(id) {
                 queue.extend(self.children(id));
             }
         }
-        again.retain(|&id| !matches!(self.step(id).state, State::Running(_)));
         self.run_again(again);
         self.relink(now);
     }
@@ -130,9 +131,45 @@ impl Run {
             if let Some(key) = self.step(id).key {
                 self.memo.remove(&key);
             }
+            if self.step(id).gone {
+                continue;
+            }
+            self.take_back(id);
             self.step_mut(id).fresh = true;
             self.reset(id);
         }
+    }
+
+    /// Whether the step, or something inside it, is running.
+    fn works(&self, id: StepId) -> bool {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            if matches!(self.step(id).state, State::Running(_)) {
+                return true;
+            }
+            queue.extend(self.children(id));
+        }
+        false
+    }
+
+    /// Undoes an expansion: what it is expanded from may be another thing the next time.
+    fn take_back(&mut self, id: StepId) {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            let children = self.children(id);
+            if let Some(Children::Scope(scope)) = self.step(id).children.as_deref() {
+                let scope = *scope;
+                self.scope_mut(scope).gone = true;
+            }
+            for &child in &children {
+                self.transition(child, State::Cancelled);
+                let path = self.step(child).path.clone();
+                self.by_path.remove(&path);
+                self.step_mut(child).gone = true;
+            }
+            queue.extend(children);
+        }
+        self.step_mut(id).children = None;
     }
 
     /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
@@ -168,6 +205,7 @@ impl Run {
     pub(super) fn relink(&mut self, now: u64) {
         self.active.joins_missed = 0;
         self.to_repeat.clear();
+        self.relinking = true;
         let live: Vec<ScopeId> =
             (0..self.scopes.len() as u32).map(ScopeId).filter(|&s| self.scope_lives(s)).collect();
         for &scope in &live {
@@ -190,10 +228,23 @@ impl Run {
             self.drain(vec![id], now);
         }
         self.close_empty_fans(now);
+        self.relinking = false;
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        let leaves = || self.live_steps().filter(|step| step.children.is_none());
+        let total = leaves().count() as u32;
+        let settled = leaves().filter(|step| step.state.settled()).count() as u32;
+        let failed = leaves().filter(|step| matches!(step.state, State::Failed)).count() as u32;
+        (self.tally.total, self.tally.settled, self.tally.failed) = (total, settled, failed);
     }
 
     /// A scope lives as long as the step that holds it is not done.
     fn scope_lives(&self, scope: ScopeId) -> bool {
+        if self.scope(scope).gone {
+            return false;
+        }
         let Some(parent) = self.scope(scope).parent else {
             return true;
         };
@@ -202,14 +253,11 @@ impl Run {
 
     fn relink_scope(&mut self, scope: ScopeId) {
         let plan = self.scope(scope).plan.clone();
-        self.scope_mut(scope).open_phases = plan.phases.len() as u32;
+        let scope_state = self.scope_mut(scope);
+        scope_state.open_phases = plan.phases.len() as u32;
+        scope_state.released = vec![false; plan.phases.len()];
         for (number, phase) in self.scope(scope).phases.clone().into_iter().enumerate() {
-            let round = self.phase(phase).round;
-            let waiting = plan.phases[number].dependencies.iter();
-            // In a later round only what takes part in the round is waited for; the rest was reached before.
-            let waiting_on = waiting
-                .filter(|&&d| round == 1 || self.phase(self.scope(scope).phases[d as usize]).round == round);
-            let waiting_on = waiting_on.count() as u32;
+            let waiting_on = plan.phases[number].dependencies.len() as u32;
             let counts = self.phase_mut(phase);
             counts.waiting_on = waiting_on;
             (counts.open, counts.judged, counts.repeating, counts.digest) = (false, None, false, None);
@@ -266,8 +314,7 @@ impl Run {
 
     /// `repeat`: lays out another round of the phases from `from` to this one.
     pub(super) fn next_round(&mut self, id: PhaseId, now: u64) {
-        let (scope, last, round) =
-            (self.phase(id).scope, self.phase(id).plan_phase, self.phase(id).round + 1);
+        let (scope, last) = (self.phase(id).scope, self.phase(id).plan_phase);
         let plan = self.scope(scope).plan.clone();
         let Some(repeat) = &plan.phase(last).repeat else {
             return;
@@ -277,9 +324,16 @@ impl Run {
         };
         let height = self.scope(scope).parent.map_or(0, |parent| self.step(parent).height);
         let numbers = phases_between(&plan, first as u32, last);
+        // Loops inside loops have rounds of their own: a new one is later than all of them.
+        let newest = numbers.iter().map(|&n| self.phase(self.scope(scope).phases[n as usize]).round).max();
+        let round = newest.unwrap_or(1) + 1;
+        // The round that ends here was reached; nothing of it is tried again.
+        self.phase_mut(id).repeating = false;
         for &number in &numbers {
             let phase = self.lay_phase(scope, number, round, height);
-            let reopened = self.phase(self.scope(scope).phases[number as usize]).judged.is_some();
+            let before = self.scope(scope).phases[number as usize];
+            let reopened = self.phase(before).judged.is_some();
+            self.phase_mut(before).judged.get_or_insert(Judgement::Reached);
             self.scope_mut(scope).phases[number as usize] = phase;
             self.scope_mut(scope).open_phases += u32::from(reopened);
             for member in self.phase(phase).members.clone() {

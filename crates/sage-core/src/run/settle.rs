@@ -162,7 +162,7 @@ impl Run {
     fn member_settled(&mut self, id: StepId, queue: &mut Queue, now: u64) {
         let (ok, skipped) = (self.step(id).state.ok(), matches!(self.step(id).state, State::Skipped));
         let (scope, phase, degraded) = (self.step(id).scope, self.step(id).phase, self.step(id).degraded);
-        self.release_needs(scope, self.step(id).plan_step, ok, queue, now);
+        self.release_needs(id, ok, queue, now);
         let counts = self.phase_mut(phase);
         counts.settled += 1;
         counts.ok += u32::from(ok);
@@ -170,17 +170,25 @@ impl Run {
         counts.degraded_members += u32::from(degraded);
         let spec = self.scope(scope).plan.phase(self.phase(phase).plan_phase);
         let race_won = spec.join == Join::Any && ok && !skipped;
-        let give_up = spec.on_failure == OnFailure::FailFast && !ok;
+        // Only a failure of its own: those that are cancelled for it would each cancel all the others again.
+        let give_up = spec.on_failure == OnFailure::FailFast && matches!(self.step(id).state, State::Failed);
         if race_won || give_up {
             self.cancel_members(phase, queue, now);
         }
         self.judge(phase, queue, now);
     }
 
-    fn release_needs(&mut self, scope: ScopeId, plan_step: u32, ok: bool, queue: &mut Queue, now: u64) {
+    fn release_needs(&mut self, settled: StepId, ok: bool, queue: &mut Queue, now: u64) {
+        let (scope, plan_step) = (self.step(settled).scope, self.step(settled).plan_step);
+        let round = self.phase(self.step(settled).phase).round;
         let plan = self.scope(scope).plan.clone();
         for &dependant in &plan.steps[plan_step as usize].needed_by {
             let id = self.scope(scope).steps[dependant as usize];
+            // Those outside of a loop were told by its first round.
+            let outside = round > 1 && self.phase(self.step(id).phase).round != round;
+            if outside && !self.relinking {
+                continue;
+            }
             if !matches!(self.step(id).state, State::Pending) {
                 continue;
             }
@@ -223,7 +231,8 @@ impl Run {
         let members = phase.members.len() as u32 - phase.skipped;
         let succeeded = phase.ok - phase.skipped;
         // When a run is relinked, a phase may be counted before the ones that once opened it.
-        let judgement = if !phase.open && phase.ok == 0 {
+        let blocked = |&id: &StepId| matches!(self.step(id).state, State::Blocked);
+        let judgement = if !phase.open && phase.members.iter().all(blocked) {
             Judgement::Blocked
         } else if succeeded < spec.join.needed(members) {
             Judgement::Missed
@@ -232,7 +241,7 @@ impl Run {
         } else {
             Judgement::Reached
         };
-        let repeats = spec.repeat.as_ref().is_some_and(|repeat| phase.round <= repeat.max);
+        let repeats = spec.repeat.as_ref().is_some_and(|repeat| phase.round < repeat.max);
         if judgement.reached() && repeats {
             self.phase_mut(id).repeating = true;
             self.to_repeat.insert(id);
@@ -253,12 +262,18 @@ impl Run {
         phase.repeating = false;
         let (scope, number) = (phase.scope, phase.plan_phase);
         let plan = self.scope(scope).plan.clone();
-        if judgement == Judgement::Missed && plan.phase(number).on_join == OnJoin::Pause {
+        let pauses = plan.phase(number).on_join == OnJoin::Pause && !self.being_cancelled(scope);
+        if judgement == Judgement::Missed && pauses {
             self.active.joins_missed += 1;
         }
         self.scope_mut(scope).open_phases -= 1;
+        let told = std::mem::replace(&mut self.scope_mut(scope).released[number as usize], true);
         for &dependant in &plan.phases[number as usize].dependants {
             let dependant = self.scope(scope).phases[dependant as usize];
+            // A later round is news only to those who take part in it.
+            if told && self.phase(dependant).round != self.phase(id).round {
+                continue;
+            }
             if judgement.reached() {
                 let phase = self.phase_mut(dependant);
                 phase.waiting_on = phase.waiting_on.saturating_sub(1);
@@ -272,6 +287,18 @@ impl Run {
         if self.scope(scope).open_phases == 0 {
             self.close_scope(scope, queue, now);
         }
+    }
+
+    /// Whether a step around the scope is being given up.
+    fn being_cancelled(&self, scope: ScopeId) -> bool {
+        let mut at = self.scope(scope).parent;
+        while let Some(id) = at {
+            if matches!(self.step(id).state, State::Open { cancelling: true, .. }) {
+                return true;
+            }
+            at = self.step(id).item.map(|(fan, _)| fan).or_else(|| self.scope(self.step(id).scope).parent);
+        }
+        false
     }
 
     fn phase_digest(&self, id: PhaseId) -> Digest {

@@ -41,6 +41,10 @@ pub struct Step {
     pub fresh: bool,
     /// A crash left its last attempt without a result.
     pub unknown: bool,
+    /// Attempts that came to an end since the step last began anew: what `retry.attempts` limits.
+    pub tries: u32,
+    /// Laid out for an expansion that was taken back; nobody shows or counts it any more.
+    pub gone: bool,
     /// Succeeded, although some of its children did not.
     pub degraded: bool,
 }

@@ -1,6 +1,7 @@
 //! Signals from outside: to a living owner through its box, else by owning the run for a moment.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sage_core::event::OpenMode;
 use sage_core::run::{Run, State, Status};
@@ -12,6 +13,9 @@ use crate::lock::FeatureLock;
 /// Time for a living owner to take a signal: it looks every 50 ms, and commits before it acknowledges.
 const SIGNAL_TAKEN: Duration = Duration::from_secs(10);
 
+/// How long a look at the box lasts before the lock is tried again.
+const LOOK: Duration = Duration::from_millis(300);
+
 impl Engine {
     /// Tells a run to pause, to end, or what a person decided. Works with and without a living owner.
     pub async fn deliver(&self, feature: &str, signal: Signal) -> Result<Run, OpenError> {
@@ -19,18 +23,41 @@ impl Engine {
         refuse_misfit(&snapshot.run, feature, &signal)?;
         let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal)
             .map_err(|source| OpenError::Io { what: "send the signal", source })?;
-        let mut notices = Vec::new();
-        match self.lock(feature, &mut notices) {
-            Err(OpenError::Owned { .. }) => {
-                // The owner may end without looking; then the signal is ours to deliver.
-                if !control::wait_taken(&sent, SIGNAL_TAKEN) {
-                    return Err(OpenError::Deaf);
+        let deadline = Instant::now() + SIGNAL_TAKEN;
+        loop {
+            let mut notices = Vec::new();
+            match self.lock(feature, &mut notices) {
+                // The owner may end without having looked; then the signal is ours to deliver.
+                Err(OpenError::Owned { .. }) if control::wait_taken(&sent, LOOK) => {
+                    return Ok(self.read(feature)?.run);
                 }
-                Ok(self.read(feature)?.run)
+                Err(OpenError::Owned { .. }) if Instant::now() < deadline => {}
+                Err(error) => {
+                    self.withdraw(&sent);
+                    return Err(if matches!(error, OpenError::Owned { .. }) {
+                        OpenError::Deaf
+                    } else {
+                        error
+                    });
+                }
+                Ok(lock) => {
+                    let now = self.read(feature)?;
+                    if !self.vfs.exists(&sent).unwrap_or(true) {
+                        return Ok(now.run);
+                    }
+                    if let Err(misfit) = refuse_misfit(&now.run, feature, &signal) {
+                        self.withdraw(&sent);
+                        return Err(misfit);
+                    }
+                    return self.deliver_alone(feature, lock, notices).await;
+                }
             }
-            Err(error) => Err(error),
-            Ok(lock) => self.deliver_alone(feature, lock, notices).await,
         }
+    }
+
+    /// A signal that nobody took must not surprise a later owner.
+    fn withdraw(&self, sent: &Path) {
+        let _ = self.vfs.remove_file(sent);
     }
 
     async fn deliver_alone(

@@ -12,10 +12,15 @@ use crate::journal::{self, Journal, JournalError, JournalFile};
 impl Engine {
     /// Owns the last run of a feature, unless it is complete and nothing was asked to change.
     pub fn resume(&self, feature: &str, request: ResumeRequest) -> Result<Resumed, OpenError> {
+        // Looked up first: a feature that does not exist leaves no trace.
+        self.load_checkpoint(feature)?;
+        if self.latest(feature).is_none() {
+            self.project.refuse_strange()?;
+            return Err(OpenError::Unknown(feature.into()));
+        }
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(feature, &mut notices)?;
-        self.load_checkpoint(feature)?;
         let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
         let dir = self.project.run_dir(&id);
         self.gone(&dir, &id, &mut notices)?;
@@ -37,6 +42,7 @@ impl Engine {
             journal.append(edited.kind(), now, &edited)?;
         }
         if let Some(from) = request.from {
+            self.refuse_unanswered(&run)?;
             let step = self.find_step(&run, feature, &from)?;
             let rewound = Event::from(RunRewound { from: step });
             run.apply(&rewound, now)?;
@@ -47,14 +53,18 @@ impl Engine {
         Ok(Resumed::Owned(Box::new(owned)))
     }
 
-    /// A path, or a phase's id for its first step.
+    /// A step's path or a phase's. Without a round, the newest one is meant.
     fn find_step(&self, run: &Run, feature: &str, name: &str) -> Result<String, OpenError> {
-        if run.find(name).is_some() {
-            return Ok(name.to_string());
+        if let Some(number) = run.plan().find(name) {
+            return Ok(run.step(run.scopes[0].steps[number as usize]).path.to_string());
         }
-        let member = run.find_phase(name).and_then(|phase| run.phase(phase).members.first().copied());
-        let found = member.map(|id| run.step(id).path.to_string());
-        found.ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: name.into() })
+        if let Some(number) = run.plan().template.phases.iter().position(|phase| phase.id == name) {
+            return Ok(run.phase_path(run.scopes[0].phases[number]));
+        }
+        match run.find(name) {
+            Some(_) => Ok(name.to_string()),
+            None => Err(OpenError::NoStep { feature: feature.into(), step: name.into() }),
+        }
     }
 
     fn refuse_unanswered(&self, run: &Run) -> Result<(), OpenError> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use sage_core::port::{StepCall, StepCx, Stop, StopSignal};
-use sage_core::run::StepId;
+use sage_core::run::{State, StepId};
 use tokio::time::Instant;
 
 use super::timers::Timer;
 use super::{Input, Live, RunLoop};
 use crate::control;
 use crate::perform::{Attempt, Checks};
-use crate::prepare::Facts;
+use crate::prepare::{Facts, Wanted};
 use crate::project::Project;
 
 pub(super) enum Effect {
@@ -34,6 +34,11 @@ impl RunLoop {
     }
 
     fn spawn(&mut self, id: StepId, call: StepCall, checks: Checks) {
+        // Given up between its intent and now.
+        let step = self.run.step(id);
+        if !matches!(step.state, State::Running(_)) || step.attempts != call.attempt {
+            return;
+        }
         let (attempt, stop) = (call.attempt, StopSignal::default());
         if self.stopping != Stop::No {
             stop.set(self.stopping);
@@ -51,7 +56,7 @@ impl RunLoop {
         let work = Attempt {
             executor: self.around.executor.clone(),
             blobs: self.around.blobs.clone(),
-            facts: Facts::of(&self.run, id, &None),
+            facts: Facts::of(&self.run, id, &Wanted { direct: true, ..Wanted::default() }),
             cx,
             call,
             checks,

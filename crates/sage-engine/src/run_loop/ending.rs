@@ -6,7 +6,7 @@ use sage_core::run::{Action, PhaseId, Status};
 
 use super::{Input, LoopError, RunLoop};
 use crate::evaluate;
-use crate::prepare::{self, Facts};
+use crate::prepare::{self, Facts, Wanted};
 
 impl RunLoop {
     pub(super) fn follow_decisions(&mut self) -> Result<(), LoopError> {
@@ -72,7 +72,7 @@ impl RunLoop {
         let numbers = 0..scope.plan.phases[state.plan_phase as usize].steps.end;
         let paths = numbers.map(|n| scope.plan.steps[n as usize].path.to_string()).collect();
         let Some(&member) = state.members.first() else { return };
-        let facts = Facts::of(&self.run, member, &Some(paths));
+        let facts = Facts::of(&self.run, member, &Wanted { paths, direct: false });
         let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
         tokio::spawn(async move {
             let work = move || prepare::condition(&repeat.while_.text, &facts, &blobs);

@@ -8,6 +8,7 @@ use sage_core::event::{
 use sage_core::policy::FailureClass;
 use sage_core::port::{Progress, Stop, Usage};
 use sage_core::run::{State, StepId};
+use sage_core::template::Kind;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -60,13 +61,21 @@ impl RunLoop {
     }
 
     fn ended(&mut self, id: StepId, attempt: u32, end: End, usage: Usage) -> Result<(), LoopError> {
+        // An attempt that was given up (its phase ran out of time) has nothing more to say.
+        if self.live.get(&id).is_none_or(|live| live.attempt != attempt) {
+            return Ok(());
+        }
         let Some(live) = self.live.remove(&id) else { return Ok(()) };
+        if !matches!(self.run.step(id).state, State::Running(_)) {
+            return Ok(());
+        }
         let ms = live.since.elapsed().as_millis() as u64;
         if let (State::Running(running), End::Failed { class, message, .. }) =
             (&self.run.step(id).state, &end)
         {
-            let wanted = self.running() && !running.stopping;
-            if let Some(level) = self.retry_level(id, attempt, *class).filter(|_| wanted) {
+            // Also while the run is paused: the retry is journaled and waits for the resume.
+            let wanted = self.stopping == Stop::No && !running.stopping;
+            if let Some(level) = self.retry_level(id, *class).filter(|_| wanted) {
                 let failed = (attempt, *class, message.clone(), ms, usage);
                 return self.retry(id, level, failed);
             }
@@ -76,19 +85,20 @@ impl RunLoop {
     }
 
     /// How far back the next try goes, or `None` if there is none.
-    fn retry_level(&self, id: StepId, attempt: u32, class: FailureClass) -> Option<RetryLevel> {
+    fn retry_level(&self, id: StepId, class: FailureClass) -> Option<RetryLevel> {
         let retry = &self.run.operation(id).retry;
+        // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
+        let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
+        let tries = self.run.step(id).tries + 1;
+        if unfit && tries < retry.attempts.max(2) {
+            return Some(RetryLevel::Attempt);
+        }
         if !retry.covers(class) {
             return None;
         }
-        // A phase that began again gives its steps all their tries again.
         let restarts = self.run.phase(self.run.step(id).phase).restarts;
-        if attempt < retry.attempts.saturating_mul(restarts + 1) {
-            return Some(if retry.progressive && attempt > 1 {
-                RetryLevel::Step
-            } else {
-                RetryLevel::Attempt
-            });
+        if tries < retry.attempts {
+            return Some(if retry.progressive && tries > 1 { RetryLevel::Step } else { RetryLevel::Attempt });
         }
         (retry.progressive && restarts == 0).then_some(RetryLevel::Phase)
     }

@@ -13,6 +13,7 @@ use crate::results::pack_small;
 impl RunLoop {
     pub(super) fn take_signals(&mut self) -> Result<(), LoopError> {
         self.timers.polled();
+        self.image.catch_up(&self.run, self.durable);
         for delivery in control::receive(self.around.vfs.as_ref(), &self.around.run_dir) {
             self.take(delivery)?;
         }

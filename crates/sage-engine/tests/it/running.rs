@@ -368,7 +368,7 @@ phases:
     operations: { id: look, type: shell, params: { run: 'ms=1' } }
   - id: critique
     dependencies: [research]
-    repeat: { from: research, while: '.steps[\"critique/judge\"].result.item == null', max: 2 }
+    repeat: { from: research, while: '.steps[\"critique/judge\"].result.item == null', max: 3 }
     operations: { id: judge, type: shell, params: { run: 'ms=1' } }
   - id: ship
     dependencies: [critique]
@@ -432,4 +432,133 @@ phases:
     );
     assert_eq!(fast.status, Status::Finished(Verdict::Failed));
     assert_eq!(states(&fast)["p/slow"], "cancelled");
+}
+
+// covers: R5
+#[test]
+fn rewinding_expands_a_fan_out_anew() {
+    let world = world();
+    let first = run(&world, FAN);
+    assert_eq!(first.tally.total, 5);
+    let request = sage_engine::open::ResumeRequest { from: Some("list".into()), ..Default::default() };
+    let run = simulate(async { world.resume_with(request).unwrap().unwrap().drive().await.unwrap() });
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", sage_core::wire::errors(&run));
+    assert_eq!((world.begun("list/names"), world.begun("fan/each[0]"), world.begun("join/all")), (2, 2, 2));
+    assert_eq!((run.tally.total, run.tally.settled), (5, 5));
+    assert_eq!(run.live_steps().count(), 6, "what was taken back is gone");
+}
+
+// covers: P3
+#[test]
+fn loops_inside_loops_come_to_an_end_and_wait_for_what_is_outside() {
+    let world = world();
+    let run = run(
+        &world,
+        "
+name: nested
+phases:
+  - id: slow
+    operations: { id: x, type: shell, params: { run: 'ms=500' } }
+  - id: a
+    operations: { id: x, type: shell, params: { run: 'ms=1' } }
+  - id: b
+    dependencies: [a]
+    repeat: { from: b, while: 'true', max: 3 }
+    operations: { id: x, type: shell, params: { run: 'ms=1' } }
+  - id: c
+    dependencies: [b]
+    repeat: { from: a, while: 'true', max: 4 }
+    operations: { id: x, type: shell, params: { run: 'ms=1' } }
+  - id: after
+    dependencies: [a, c, slow]
+    operations: { id: x, type: shell, needs: [a/x], params: { run: 'ms=1' } }
+",
+    );
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", states(&run));
+    let started = |path: &str| run.step(run.find(path).unwrap()).started_ms;
+    let ended = |path: &str| run.step(run.find(path).unwrap()).ended_ms;
+    assert!(started("after/x") >= ended("slow/x"), "{} < {}", started("after/x"), ended("slow/x"));
+    assert_eq!(world.begun("after/x"), 1);
+    assert!(run.steps.len() < 30, "{}", run.steps.len());
+}
+
+// covers: R14
+#[test]
+fn a_phase_out_of_time_stops_also_what_was_about_to_start() {
+    for timeout in [1, 2, 3, 5, 8, 13, 21] {
+        let world = world();
+        let text = format!(
+            "name: t\nphases:\n  - id: p\n    timeout: {timeout}\n    operations: {{ id: s, type: shell, foreach: '[range(50)]', params: {{ run: 'ms=2' }} }}\n"
+        );
+        let run = run(&world, &text);
+        assert_eq!(run.status, Status::Finished(Verdict::Failed));
+    }
+}
+
+// covers: R7
+#[test]
+fn a_race_that_is_won_does_not_pause_for_its_losers() {
+    let world = world().with(
+        "inner",
+        "name: inner\nphases:\n  - id: p\n    onJoin: pause\n    operations: { id: slow, type: shell, params: { run: hang } }\n",
+    );
+    let run = run(
+        &world,
+        "
+name: race
+phases:
+  - id: p
+    join: any
+    operations:
+      - { id: quick, type: shell, params: { run: 'ms=5' } }
+      - { id: sub, type: workflow, params: { template: inner } }
+",
+    );
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", states(&run));
+}
+
+// covers: R6
+#[test]
+fn prose_about_steps_and_default_inputs_of_sub_workflows_work() {
+    let world = world().with(
+        "inner",
+        "name: inner\ninputs: { word: hello }\nphases:\n  - id: p\n    operations: { id: x, type: shell, params: { run: x, env: { W: '{{ inputs.word }}' } } }\n",
+    );
+    let run = run(
+        &world,
+        "
+name: prose
+phases:
+  - id: a
+    operations: { id: x, type: shell, params: { run: one } }
+  - id: b
+    dependencies: [a]
+    operations: { id: sub, type: workflow, params: { template: inner } }
+  - id: c
+    dependencies: [b]
+    operations: { id: x, type: shell, params: { run: x, env: { T: 'next steps: {{ steps[\"a/x\"].result.stdout }}' } } }
+",
+    );
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", sage_core::wire::errors(&run));
+}
+
+// covers: R7
+#[test]
+fn a_stopped_attempt_and_a_resume_do_not_use_up_tries() {
+    let world = world();
+    let text = "
+name: tries
+phases:
+  - id: p
+    operations: { id: x, type: shell, retry: { attempts: 3, delay: 1, jitter: false }, params: { run: 'fail<6' } }
+";
+    assert_eq!(run(&world, text).status, Status::Finished(Verdict::Failed));
+    assert_eq!(world.begun("p/x"), 3);
+    let again = simulate(async { world.resume().unwrap().unwrap().drive().await.unwrap() });
+    assert_eq!(
+        again.status,
+        Status::Finished(Verdict::Succeeded),
+        "attempt 6 is the third of the second round"
+    );
+    assert_eq!(world.begun("p/x"), 6);
 }

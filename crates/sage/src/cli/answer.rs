@@ -17,7 +17,7 @@ pub struct ApproveArgs {
     feature: String,
     /// The step that asks; may be left out if only one does
     step: Option<String>,
-    /// The choice, if the step has others than approve and reject
+    /// The choice; must be given if the step has its own choices
     #[arg(short, long)]
     choice: Option<String>,
     /// A word to those who come later
@@ -64,7 +64,7 @@ fn answer(
         Some(step) => step,
         None => only_question(&run, &feature)?,
     };
-    let choice = choice.unwrap_or_else(|| first_choice(&run, &step));
+    let choice = choice.map_or_else(|| default_choice(&run, &feature, &step), Ok)?;
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into());
     let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message };
     let run = deliver(context, &feature, signal)?;
@@ -91,7 +91,7 @@ fn waits(state: &State) -> bool {
 
 fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
     let questions: Vec<&str> =
-        run.steps.iter().filter(|step| waits(&step.state)).map(|step| step.path.as_ref()).collect();
+        run.live_steps().filter(|step| waits(&step.state)).map(|step| step.path.as_ref()).collect();
     match questions.as_slice() {
         [one] => Ok((*one).to_string()),
         [] => Err(Failure::usage(format!("no step of `{feature}` waits for an answer"))),
@@ -100,16 +100,18 @@ fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
     }
 }
 
-/// `approve` where that is a choice (and for unknown outcomes), else the first one that is offered.
-fn first_choice(run: &Run, step: &str) -> String {
+/// `approve` where that is a choice, and for unknown outcomes. Other choices are never taken for granted.
+fn default_choice(run: &Run, feature: &str, step: &str) -> Result<String, Failure> {
     let ask = run.find(step).and_then(|id| match &run.step(id).state {
         State::Running(running) => running.ask.clone(),
         _ => None,
     });
     match ask {
-        Some(ask) if !ask.choices.iter().any(|c| c == "approve") => {
-            ask.choices.first().cloned().unwrap_or_default()
+        Some(ask) if !ask.choices.iter().any(|choice| choice == "approve") => {
+            let first = ask.choices.first().map_or("", String::as_str);
+            Err(Failure::usage(format!("`{step}` has the choices {}", ask.choices.join(", ")))
+                .hint(format!("sage approve {feature} {step} -c {first}")))
         }
-        _ => "approve".into(),
+        _ => Ok("approve".into()),
     }
 }

@@ -87,6 +87,10 @@ impl Config {
     }
 
     fn from(file: File) -> Result<Config, Failure> {
+        if let Some((pool, _)) = file.pools.iter().find(|(_, size)| **size == 0) {
+            return Err(Failure::usage(format!("pool `{pool}` has no room: its steps would wait for ever"))
+                .hint(format!("[pools] {pool} = 1 in sage.toml")));
+        }
         let cores = std::thread::available_parallelism().map_or(4, |n| n.get() as u32);
         let mut settings = Vec::new();
         let parallel = pick(

@@ -50,7 +50,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let wanted: Vec<StepId> = match &args.step {
         Some(path) => {
             let near =
-                || sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+                || sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|s| s.path.as_ref()));
             let missing = || {
                 Failure::usage(format!("no step `{path}` in `{feature}`"))
                     .hint(near().unwrap_or_else(|| format!("sage status {feature}")))
@@ -144,7 +144,7 @@ fn why(run: &Run, id: StepId, past: Option<&Past>) -> (String, Vec<String>) {
 }
 
 fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
-    let before = past.starts.iter().rev().find(|start| start.key != last.key);
+    let before = past.starts.iter().rev().nth(1).filter(|start| start.key != last.key);
     let changed = before.map(|before| differences(before, last)).unwrap_or_default();
     let again = past.starts.iter().filter(|start| start.key == last.key && !start.reused).count();
     let mut why = if !changed.is_empty() {
@@ -159,7 +159,7 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
             }
         )
     } else {
-        "ran: no finished step of this run had its key".into()
+        "ran for the first time".into()
     };
     if past.retries > 0 {
         why.push_str(&format!(" ({} retries)", past.retries));

@@ -36,20 +36,32 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if rows.is_empty() {
         eprintln!("no runs\nhint: sage run \"<feature>\"");
     }
+    if !rows.is_empty() {
+        table(&rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(rows: &[Value]) {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("-").to_string();
-    let width = rows.iter().map(|row| text(row, "feature").len()).max().unwrap_or(0);
-    for row in &rows {
-        let (feature, status) = (text(row, "feature"), text(row, "status"));
-        let owner = if row["abandoned"] == true { " (nobody runs it; sage resume)" } else { "" };
+    let width = rows.iter().map(|row| text(row, "feature").len()).max().unwrap_or(0).max("FEATURE".len());
+    print(format_args!(
+        "{:width$}  {:9}  {:>5}  {:16}  {:19}  TEMPLATE\n",
+        "FEATURE", "STATUS", "DONE", "PHASE", "STARTED (UTC)"
+    ));
+    for row in rows {
+        let degraded = row["verdict"] == "degraded";
+        let status = if degraded { "degraded".into() } else { text(row, "status") };
+        let owner = if row["abandoned"] == true { "  (nobody runs it: sage resume)" } else { "" };
+        let started = text(row, "startedAt").replace('T', " ").chars().take(19).collect::<String>();
+        let done = row["progress"].as_u64().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
         print(format_args!(
-            "{feature:width$}  {status:9}  {:>3}%  {:16}  {}  {}{owner}\n",
-            row["progress"],
+            "{:width$}  {status:9}  {done:>5}  {:16}  {started:19}  {}{owner}\n",
+            text(row, "feature"),
             text(row, "phase"),
-            text(row, "startedAt"),
             text(row, "template"),
         ));
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// By checkpoint, and by journal for runs that have none yet.

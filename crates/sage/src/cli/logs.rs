@@ -54,7 +54,7 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
         let snapshot = engine.read(feature)?;
         let Some(id) = snapshot.run.find(step) else {
             let near =
-                sage_core::diagnostic::did_you_mean(step, snapshot.run.steps.iter().map(|s| s.path.as_ref()));
+                sage_core::diagnostic::did_you_mean(step, snapshot.run.live_steps().map(|s| s.path.as_ref()));
             let failure = Failure::usage(format!("no step `{step}` in `{feature}`"));
             return Err(near.map_or(failure, |hint| {
                 Failure::usage(format!("no step `{step}` in `{feature}`")).hint(hint)

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use sage_core::run::Output;
 use sage_core::wire::Summary;
 use sage_engine::results::{Face, value_of};
-use serde_json::Value;
+use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{drive, feature, print};
+use super::{drive, feature, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -20,7 +20,7 @@ pub struct Args {
     /// The whole result instead of the filtered one
     #[arg(long)]
     full: bool,
-    /// Print JSON on one line
+    /// Print one line of JSON: {type, feature, step, result}
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         Some(path) => {
             let Some(id) = run.find(path) else {
                 let near =
-                    sage_core::diagnostic::did_you_mean(path, run.steps.iter().map(|s| s.path.as_ref()));
+                    sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|s| s.path.as_ref()));
                 let failure = Failure::usage(format!("no step `{path}` in `{feature}`"));
                 return Err(near.map_or_else(
                     || failure.hint_status(&feature),
@@ -60,12 +60,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             serde_json::to_value(summary.results.phases)?
         }
     };
-    print(format_args!("{}\n", text(&value, args.json)?));
+    if args.json {
+        print_json(&json!({"type": "result", "feature": feature, "step": args.step, "result": value}))?;
+    } else {
+        print(format_args!("{}\n", serde_json::to_string_pretty(&value)?));
+    }
     Ok(ExitCode::SUCCESS)
-}
-
-fn text(value: &Value, line: bool) -> Result<String, Failure> {
-    Ok(if line { serde_json::to_string(value)? } else { serde_json::to_string_pretty(value)? })
 }
 
 impl Failure {

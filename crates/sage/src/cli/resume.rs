@@ -54,9 +54,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         _ => None,
     };
     let settings = match &before {
-        Some(run) if args.limits.given() => {
-            Some(args.limits.settings(&context.config, run.plan().template.timeout_ms)?)
-        }
+        Some(run) if args.limits.given() => Some(args.limits.change(&run.settings)?),
         _ => None,
     };
     if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {
@@ -70,6 +68,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         }
         Resumed::Complete { run, notices } => {
             notices.iter().for_each(drive::tell);
+            eprintln!("nothing left to do; `sage resume {feature} --from <step>` runs a step again");
             tell_if_changed(context, &run, edited);
             drive::finish(&engine, &run, &args.show)
         }

@@ -8,10 +8,12 @@ use std::time::Duration;
 use sage_agents::AgentConfig;
 use sage_core::event::Settings;
 use sage_core::plan::Plan;
+use sage_core::run::Status;
 use sage_core::slug::Feature;
 use sage_core::template::{Kind, Operation};
+use sage_core::verdict::Verdict;
 use sage_engine::lock;
-use sage_engine::open::{OpenError, StartRequest};
+use sage_engine::open::{Engine, OpenError, StartRequest};
 use serde_json::{Map, Value, json};
 
 use super::catalog::{Catalog, Ready};
@@ -76,7 +78,7 @@ impl Limits {
 
     pub fn settings(&self, config: &Config, template_timeout_ms: Option<u64>) -> Result<Settings, Failure> {
         let sequential = self.sequential || (!config.parallel_enabled && self.parallel.is_none());
-        let flag = self.timeout.as_deref().map(super::config::duration).transpose()?;
+        let flag = self.timeout.as_deref().map(time_with_unit).transpose()?;
         Ok(Settings {
             parallel: if sequential { 1 } else { self.parallel.unwrap_or(config.parallel) },
             sequential,
@@ -84,6 +86,22 @@ impl Limits {
             timeout_ms: flag.or(template_timeout_ms).or(config.timeout_ms),
             agent: self.agent.clone().or_else(|| config.file.agent.clone()),
         })
+    }
+
+    /// The settings that a run has, changed by the flags that are given and by nothing else.
+    pub fn change(&self, settings: &Settings) -> Result<Settings, Failure> {
+        let mut changed = settings.clone();
+        if let Some(parallel) = self.parallel {
+            (changed.parallel, changed.sequential) = (parallel, false);
+        }
+        if self.sequential {
+            (changed.parallel, changed.sequential) = (1, true);
+        }
+        if let Some(timeout) = &self.timeout {
+            changed.timeout_ms = Some(time_with_unit(timeout)?);
+        }
+        changed.agent = self.agent.clone().or(changed.agent);
+        Ok(changed)
     }
 
     pub fn inputs(&self) -> Result<Map<String, Value>, Failure> {
@@ -96,6 +114,18 @@ impl Limits {
             inputs.insert(key.into(), value);
         }
         Ok(inputs)
+    }
+}
+
+/// In a file a plain number is milliseconds; on a command line nobody means that.
+fn time_with_unit(text: &str) -> Result<u64, Failure> {
+    match super::config::duration(text)? {
+        0 => Err(Failure::usage("a time limit must be longer than 0")),
+        _ if text.bytes().all(|c| c.is_ascii_digit()) => {
+            Err(Failure::usage(format!("`{text}` has no unit"))
+                .hint(format!("--timeout {text}s, or {text}m")))
+        }
+        ms => Ok(ms),
     }
 }
 
@@ -129,6 +159,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 
 fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
+    tell_earlier(&engine, &request.feature);
     loop {
         match engine.start(request.clone()) {
             Ok(owned) => return drive::drive(&engine, owned, &args.show),
@@ -142,6 +173,21 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
             },
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// A run that ended badly could be resumed instead; after this it is no longer the newest.
+fn tell_earlier(engine: &Engine, feature: &str) {
+    let Ok(before) = engine.read(feature) else { return };
+    let run = &before.run;
+    if matches!(run.status, Status::Finished(Verdict::Failed) | Status::Cancelled { resumable: true }) {
+        let progress = sage_core::wire::Progress::of(run);
+        let done = run.live_steps().filter(|step| step.children.is_none() && step.state.ok()).count();
+        eprintln!(
+            "note: this starts anew; the run before is {} with {done} of {} steps done (sage resume goes on with it)",
+            run.status.name(),
+            progress.total
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use sage_core::check;
+use sage_core::event::Frozen;
 use sage_core::plan::Plan;
 use sage_core::read::Library;
 use serde_json::json;
@@ -10,7 +11,8 @@ use serde_json::json;
 use super::catalog::Catalog;
 use super::context::Context;
 use super::failure::Failure;
-use super::{print, print_json};
+use super::run::check_agents;
+use super::{diagnostics, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -30,11 +32,16 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = loaded.diagnostics.len() - errors;
     let plan = loaded.template.and_then(|template| Plan::new(template).ok());
+    let below = if plan.is_some() { check_below(context, &catalog, frozen, args.json).err() } else { None };
+    let plan = plan.filter(|_| below.is_none());
     let valid = plan.is_some();
     if args.json {
         let graph =
             plan.map(|plan| json!({"nodes": plan.steps.len(), "edges": plan.edges(), "depth": plan.depth}));
-        print_json(&json!({"type": "validation", "valid": valid, "errors": shown, "graph": graph}))?;
+        let problem = below.map(|failure| failure.message);
+        print_json(
+            &json!({"type": "validation", "valid": valid, "errors": shown, "problem": problem, "graph": graph}),
+        )?;
     } else {
         shown.iter().for_each(|shown| eprintln!("{shown}"));
         match plan {
@@ -44,8 +51,24 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
                 plan.depth,
                 if warnings > 0 { format!(", {warnings} warnings") } else { String::new() },
             )),
-            None => eprintln!("{file}: {errors} errors"),
+            None => match below {
+                Some(failure) => drop(failure.report()),
+                None => eprintln!("{file}: {errors} error{}", if errors == 1 { "" } else { "s" }),
+            },
         }
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// What the template needs besides itself: templates that it uses, agents.
+fn check_below(context: &Context, catalog: &Catalog, frozen: Frozen, json: bool) -> Result<(), Failure> {
+    let main = frozen.file.clone();
+    let mut report = diagnostics::reporter(json);
+    // The template itself has been reported already.
+    let ready = catalog.load_frozen(frozen, &mut |file, loaded, text| {
+        if main.as_deref() != Some(file) {
+            report(file, loaded, text);
+        }
+    })?;
+    check_agents(context, &ready, context.config.file.agent.as_deref())
 }

@@ -60,7 +60,16 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&json!({"type": "summary", "runs": runs.len(), "damaged": damaged}))?;
     } else {
-        print(format_args!("{} runs, {damaged} damaged\n", runs.len()));
+        print(format_args!(
+            "{} run{}, {damaged} damaged\n",
+            runs.len(),
+            if runs.len() == 1 { "" } else { "s" }
+        ));
+        if damaged > 0 {
+            eprintln!(
+                "hint: sage resume <feature> goes on from the last checkpoint and keeps the damaged run"
+            );
+        }
     }
     Ok(if damaged == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

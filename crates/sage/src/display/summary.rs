@@ -57,7 +57,7 @@ fn verdict_line(run: &Run) -> Line {
 
 /// Steps that did something in this run, in whichever turn.
 fn ran(run: &Run) -> usize {
-    run.steps.iter().filter(|step| step.children.is_none() && step.attempts > 0).count()
+    run.live_steps().filter(|step| step.children.is_none() && step.attempts > 0).count()
 }
 
 fn steps_line(run: &Run) -> Line {
@@ -230,7 +230,13 @@ fn next_lines(run: &Run) -> Vec<Line> {
     let resume = |why| (format!("sage resume {feature}"), why);
     match run.status {
         Status::Finished(Verdict::Succeeded) | Status::Running => {}
-        Status::Finished(Verdict::Degraded) => {}
+        Status::Finished(Verdict::Degraded) => {
+            if let Some(&id) = failed_steps(run).first() {
+                let step = argument(&run.step(id).path);
+                commands
+                    .push((format!("sage resume {feature} --from {step}"), "runs it and what follows again"));
+            }
+        }
         Status::Finished(_) => commands.push(resume("tries again; finished steps are kept")),
         Status::Cancelled { resumable: false } => {
             commands.push((format!("sage run {feature}"), "starts anew"))
@@ -238,6 +244,9 @@ fn next_lines(run: &Run) -> Vec<Line> {
         Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
         Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
             commands.push(resume("goes on once it is answered"));
+        }
+        Status::Paused { reason: PauseReason::Timeout, .. } => {
+            commands.push((format!("sage resume {feature} --timeout 1h"), "goes on with more time"));
         }
         Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
     }

@@ -70,5 +70,17 @@ pub(crate) fn kept(run: &Run, id: StepId) -> bool {
 /// What to type to answer a step's question.
 pub(crate) fn approve_command(run: &Run, id: StepId) -> String {
     let step = &run.step(id).path;
-    format!("sage approve {} {}", super::text::argument(&run.feature), super::text::argument(step))
+    let command =
+        format!("sage approve {} {}", super::text::argument(&run.feature), super::text::argument(step));
+    match &run.step(id).state {
+        State::Running(running) => match running.ask.as_deref() {
+            Some(ask) if !ask.choices.iter().any(|choice| choice == "approve") => {
+                let choices: Vec<String> =
+                    ask.choices.iter().map(|choice| super::text::argument(choice)).collect();
+                format!("{command} -c {}", choices.join("|"))
+            }
+            _ => command,
+        },
+        _ => command,
+    }
 }

@@ -60,9 +60,10 @@ fn two_approvals_have_their_own_ids_and_hold_no_slot() {
 
 // covers: R5
 #[test]
-fn a_first_choice_is_taken_where_there_is_no_approve() {
+fn a_choice_is_never_taken_for_granted() {
     let sage = asked();
-    sage.sage("approve x ask/color").exit(0).stdout_has("ask/color: blue");
+    sage.sage("approve x ask/color").exit(2).stderr_has("blue").stderr_has("-c blue");
+    sage.sage("approve x ask/color -c blue").exit(0).stdout_has("ask/color: blue");
     sage.sage("approve x").exit(0).stdout_has("ask/ship: approve");
     sage.sage("approve x ask/ship").exit(2).stderr_has("does not wait");
     sage.sage("approve x ask/nobody").exit(2).stderr_has("no step");
@@ -75,7 +76,7 @@ fn a_first_choice_is_taken_where_there_is_no_approve() {
 fn rejecting_fails_the_step_with_its_message() {
     let sage = asked();
     sage.args(["reject", "x", "ask/ship", "-m", "not on a friday"]).run().exit(0);
-    sage.sage("approve x").exit(0);
+    sage.sage("approve x -c blue").exit(0);
     sage.sage("resume x").exit(1).stdout_has("not on a friday");
     let status = sage.status("x");
     assert_eq!(sage.state_of("x", "ask/ship"), "failed");

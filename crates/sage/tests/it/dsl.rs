@@ -127,7 +127,7 @@ impl Sage {
 
     /// What `sage result` gives, without times and metrics.
     pub fn results(&self, feature: &str) -> Value {
-        let phases = self.args(["result", feature, "--json"]).run().exit(0).json();
+        let phases = self.args(["result", feature, "--json"]).run().exit(0).json()["result"].clone();
         let bare = |phase: &Value| serde_json::json!({"phase": phase["phaseId"], "status": phase["status"], "results": phase["results"]});
         phases.as_array().unwrap().iter().map(bare).collect()
     }
