@@ -81,7 +81,10 @@ impl Run {
             self.tally.earlier_ms = self.elapsed_ms();
             self.tally.turn_ms = now;
         }
-        self.updated_ms = self.updated_ms.max(now);
+        // What comes right before a new owner's turn is not part of the last one's.
+        if !matches!(event, Event::RunEdited(_) | Event::RunRewound(_)) {
+            self.updated_ms = self.updated_ms.max(now);
+        }
         match event {
             Event::RunStarted(_) => return Err(FoldError::Twice("run.started")),
             Event::RunOpened(opened) => self.opened(opened, now),

@@ -60,7 +60,8 @@ impl Owner {
             Stale::Reboot
         } else if self.runs() {
             Stale::Unknown
-        } else if pid_exists(self.pid) {
+        } else if pid_exists(self.pid) && (!cfg!(target_os = "linux") || start_time(self.pid).is_some()) {
+            // Another process: one that is only waiting to be buried has no start time for us.
             Stale::RecycledPid
         } else {
             Stale::DeadPid

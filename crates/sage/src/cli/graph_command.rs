@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use sage_core::plan::Plan;
+use sage_core::plan::{Plan, PlanStep};
+use serde_json::{Value, json};
 
 use super::catalog::Catalog;
 use super::context::Context;
 use super::failure::Failure;
-use super::{diagnostics, feature, print};
+use super::{diagnostics, feature, print, print_json};
 use crate::graph;
 
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,9 @@ pub struct Args {
     /// How to draw it
     #[arg(long, default_value = "text", value_parser = ["text", "mermaid", "dot"])]
     format: String,
+    /// Print JSON: the steps and what each waits for
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -26,6 +30,10 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         && let Ok(snapshot) = context.engine().read(&feature)
     {
         let run = &snapshot.run;
+        if args.json {
+            print_json(&as_json(run.plan()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         print(match args.format.as_str() {
             "mermaid" => graph::mermaid_run(run),
             "dot" => graph::dot_run(run),
@@ -36,10 +44,25 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     found?;
     let ready = catalog.load(&args.what, &mut diagnostics::report)?;
     let plan = Plan::new(ready.template).map_err(|error| Failure::usage(error.to_string()))?;
+    if args.json {
+        print_json(&as_json(&plan))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     print(match args.format.as_str() {
         "mermaid" => graph::mermaid(&plan),
         "dot" => graph::dot(&plan),
         _ => graph::text(&plan),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(plan: &Plan) -> Value {
+    let node = |step: &PlanStep| {
+        let phase = &plan.phases[step.phase as usize];
+        let after: Vec<&str> = phase.dependencies.iter().map(|&p| plan.phase(p).id.as_str()).collect();
+        let needs: Vec<&str> = step.needs.iter().map(|&n| plan.steps[n as usize].path.as_ref()).collect();
+        json!({"path": step.path.as_ref(), "level": step.level, "afterPhases": after, "needs": needs})
+    };
+    let nodes: Vec<Value> = plan.steps.iter().map(node).collect();
+    json!({"type": "graph", "template": plan.template.name, "depth": plan.depth, "nodes": nodes})
 }

@@ -32,6 +32,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
     let snapshot = engine.read(&feature)?;
     if let Some(step) = &args.step {
+        if args.json {
+            return output_json(&engine, &feature, step);
+        }
         return output(&engine, &feature, step, args.follow);
     }
     let mode = if args.json { Mode::Json } else { Mode::Lines };
@@ -77,6 +80,25 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
             std::thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// All that the step's last attempt printed, as one object.
+fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, Failure> {
+    const MAX_BYTES: u64 = 64 << 20;
+    let snapshot = engine.read(feature)?;
+    let found = snapshot.run.find(step);
+    let id = found.ok_or_else(|| Failure::usage(format!("no step `{step}` in `{feature}`")))?;
+    let state = snapshot.run.step(id);
+    let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
+    let text = |name: &str| {
+        let bytes = engine.vfs.read(&scratch.join(name), MAX_BYTES).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    super::print_json(&serde_json::json!({
+        "type": "output", "step": step, "attempt": state.attempts,
+        "stdout": text("stdout.log"), "stderr": text("stderr.log"),
+    }))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Copies what is new. True if there was something.

@@ -78,7 +78,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure> {
     let catalog = Catalog::new(&context.project.root, context.project.templates());
     let mut inputs = run.inputs.clone();
-    inputs.extend(args.limits.inputs()?);
+    inputs.extend(args.limits.inputs(&run.plan().template.inputs)?);
     let Some(name) = &args.template else {
         return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
     };

@@ -104,13 +104,16 @@ impl Limits {
         Ok(changed)
     }
 
-    pub fn inputs(&self) -> Result<Map<String, Value>, Failure> {
+    /// The inputs that are given. Where the template's own value is text, what is given is text too.
+    pub fn inputs(&self, defaults: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut inputs = Map::new();
         for input in &self.inputs {
             let Some((key, value)) = input.split_once('=').filter(|(key, _)| !key.is_empty()) else {
                 return Err(Failure::usage(format!("`{input}` is not KEY=VALUE")).hint("-i name=value"));
             };
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+            let text = defaults.get(key).is_some_and(Value::is_string);
+            let parsed = if text { None } else { serde_json::from_str(value).ok() };
+            let value = parsed.unwrap_or_else(|| Value::String(value.into()));
             inputs.insert(key.into(), value);
         }
         Ok(inputs)
@@ -140,7 +143,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let settings = args.limits.settings(&context.config, ready.template.timeout_ms)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
     let mut inputs = ready.template.inputs.clone();
-    inputs.extend(args.limits.inputs()?);
+    inputs.extend(args.limits.inputs(&ready.template.inputs)?);
     if args.dry_run {
         return dry_run(ready, &settings, args.show.json);
     }

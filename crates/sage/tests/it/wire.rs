@@ -182,6 +182,8 @@ fn every_command_that_shows_data_has_json() {
     assert_eq!(paused["workflows"].as_array().unwrap().len(), 1);
     assert_eq!(sage.sage("explain x --json").exit(0).json_lines()[0]["type"], "explanation");
     assert_eq!(sage.sage("result x p/s --json").exit(0).json()["result"]["stdout"], "hi\n");
+    assert_eq!(sage.sage("logs x p/s --json").exit(0).json()["stdout"], "hi\n");
+    assert_eq!(sage.sage("graph x --json").exit(0).json()["nodes"][0]["path"], "p/s");
     assert!(sage.sage("result x --json").exit(0).json()["result"].is_array());
     let valid = sage.sage("validate t --json").exit(0).json();
     assert_fields(&valid, &["valid", "graph"]);
