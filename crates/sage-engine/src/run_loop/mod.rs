@@ -226,7 +226,14 @@ impl RunLoop {
     }
 
     async fn next_input(&mut self) -> Input {
+        if let Ok(input) = self.inputs.try_recv() {
+            return input;
+        }
         let timer = self.timers.next();
+        // The runtime's timer counts in milliseconds: what is due already must not wait for the next one.
+        if timer.is_some_and(|at| at <= Instant::now()) {
+            return Input::Timer;
+        }
         let poll = self.options.signals.then(|| self.timers.next_poll());
         tokio::select! {
             biased;

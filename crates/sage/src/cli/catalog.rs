@@ -93,6 +93,16 @@ impl Catalog {
         let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
         report(&file, &loaded, &frozen.text);
         let Some(template) = loaded.template else { return Err(invalid(&file)) };
+        self.complete(template, frozen, report)
+    }
+
+    /// A checked template with the ones that it uses.
+    pub fn complete(
+        &self,
+        template: Template,
+        frozen: Frozen,
+        report: &mut dyn FnMut(&str, &Loaded, &str),
+    ) -> Result<Ready, Failure> {
         let (others, inner) = self.others(&template, report)?;
         Ok(Ready { template, frozen, others, inner })
     }

@@ -6,9 +6,10 @@ use sage_core::check;
 use sage_core::event::Frozen;
 use sage_core::plan::Plan;
 use sage_core::read::Library;
+use sage_core::template::Template;
 use serde_json::json;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
 use super::run::check_agents;
@@ -31,9 +32,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let shown = loaded.show(&file, &frozen.text);
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = loaded.diagnostics.len() - errors;
-    let plan = loaded.template.and_then(|template| Plan::new(template).ok());
-    let below = if plan.is_some() { check_below(context, &catalog, frozen, args.json).err() } else { None };
-    let plan = plan.filter(|_| below.is_none());
+    let (plan, below) =
+        match loaded.template.map(|template| check_below(context, &catalog, template, frozen, args.json)) {
+            Some(Ok(ready)) => (Plan::new(ready.template).ok(), None),
+            Some(Err(failure)) => (None, Some(failure)),
+            None => (None, None),
+        };
     let valid = plan.is_some();
     if args.json {
         let graph =
@@ -61,14 +65,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// What the template needs besides itself: templates that it uses, agents.
-fn check_below(context: &Context, catalog: &Catalog, frozen: Frozen, json: bool) -> Result<(), Failure> {
-    let main = frozen.file.clone();
-    let mut report = diagnostics::reporter(json);
-    // The template itself has been reported already.
-    let ready = catalog.load_frozen(frozen, &mut |file, loaded, text| {
-        if main.as_deref() != Some(file) {
-            report(file, loaded, text);
-        }
-    })?;
-    check_agents(context, &ready, context.config.file.agent.as_deref())
+fn check_below(
+    context: &Context,
+    catalog: &Catalog,
+    template: Template,
+    frozen: Frozen,
+    json: bool,
+) -> Result<Ready, Failure> {
+    let ready = catalog.complete(template, frozen, &mut diagnostics::reporter(json))?;
+    check_agents(context, &ready, context.config.file.agent.as_deref())?;
+    Ok(ready)
 }
