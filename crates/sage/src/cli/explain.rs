@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{feature, print, print_json};
+use super::{feature, print, print_json, step};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -48,15 +48,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let snapshot = engine.read(&feature)?;
     let run = &snapshot.run;
     let wanted: Vec<StepId> = match &args.step {
-        Some(path) => {
-            let near =
-                || sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|s| s.path.as_ref()));
-            let missing = || {
-                Failure::usage(format!("no step `{path}` in `{feature}`"))
-                    .hint(near().unwrap_or_else(|| format!("sage status {feature}")))
-            };
-            vec![run.find(path).ok_or_else(missing)?]
-        }
+        Some(path) => vec![step(run, path)?],
         None => run.step_ids().collect(),
     };
     let past = read_past(&snapshot, context)?;

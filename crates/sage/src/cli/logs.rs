@@ -55,14 +55,7 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
     let mut shown_attempt = 0;
     loop {
         let snapshot = engine.read(feature)?;
-        let Some(id) = snapshot.run.find(step) else {
-            let near =
-                sage_core::diagnostic::did_you_mean(step, snapshot.run.live_steps().map(|s| s.path.as_ref()));
-            let failure = Failure::usage(format!("no step `{step}` in `{feature}`"));
-            return Err(near.map_or(failure, |hint| {
-                Failure::usage(format!("no step `{step}` in `{feature}`")).hint(hint)
-            }));
-        };
+        let id = super::step(&snapshot.run, step)?;
         let state = snapshot.run.step(id);
         if state.attempts != shown_attempt {
             (shown_attempt, read) = (state.attempts, [0, 0]);
@@ -86,8 +79,7 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
 fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, Failure> {
     const MAX_BYTES: u64 = 64 << 20;
     let snapshot = engine.read(feature)?;
-    let found = snapshot.run.find(step);
-    let id = found.ok_or_else(|| Failure::usage(format!("no step `{step}` in `{feature}`")))?;
+    let id = super::step(&snapshot.run, step)?;
     let state = snapshot.run.step(id);
     let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
     let text = |name: &str| {

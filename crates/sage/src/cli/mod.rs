@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use sage_core::run::{Run, StepId};
 
 use context::Context;
 use failure::Failure;
@@ -144,6 +145,16 @@ pub(crate) fn print(text: impl std::fmt::Display) {
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(format_args!("{}\n", serde_json::to_string(value)?));
     Ok(())
+}
+
+/// The step that a person named, or the nearest name.
+fn step(run: &Run, path: &str) -> Result<StepId, Failure> {
+    let missing = || {
+        let near = sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|step| step.path.as_ref()));
+        Failure::usage(format!("no step `{path}` in `{}`", run.feature))
+            .hint(near.unwrap_or_else(|| format!("sage status {}", run.feature)))
+    };
+    run.find(path).ok_or_else(missing)
 }
 
 /// The feature's slug from what a person typed: its title or its slug.

@@ -35,15 +35,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         |output: &Output| value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
     let value = match &args.step {
         Some(path) => {
-            let Some(id) = run.find(path) else {
-                let near =
-                    sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|s| s.path.as_ref()));
-                let failure = Failure::usage(format!("no step `{path}` in `{feature}`"));
-                return Err(near.map_or_else(
-                    || failure.hint_status(&feature),
-                    |hint| Failure::usage(format!("no step `{path}` in `{feature}`")).hint(hint),
-                ));
-            };
+            let id = super::step(&run, path)?;
             match &run.step(id).output {
                 Some(output) => show(output)?,
                 None => {
@@ -66,10 +58,4 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         print(format_args!("{}\n", serde_json::to_string_pretty(&value)?));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-impl Failure {
-    fn hint_status(self, feature: &str) -> Failure {
-        self.hint(format!("sage status {feature}"))
-    }
 }
