@@ -84,16 +84,9 @@ impl Run {
     /// The step and everything after it run again; what they gave is forgotten.
     pub(super) fn rewind(&mut self, from: Vec<StepId>, now: u64) {
         let mut again: HashSet<StepId> = HashSet::new();
-        let first = from.first().copied();
-        let mut queue = from;
-        while let Some(id) = queue.pop() {
-            if again.insert(id) {
-                queue.extend(self.after(id));
-                queue.extend(self.children(id));
-            }
-        }
         // The steps around it are open again, but their other children keep what they have.
-        let mut around = first.and_then(|id| self.holder(id));
+        let mut around = from.first().and_then(|&id| self.holder(id));
+        let mut queue = from;
         while let Some(id) = around {
             self.reset(id);
             queue.extend(self.after(id));
@@ -173,7 +166,7 @@ impl Run {
     }
 
     /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
-    fn holder(&self, id: StepId) -> Option<StepId> {
+    pub(super) fn holder(&self, id: StepId) -> Option<StepId> {
         self.step(id).item.map(|(fan, _)| fan).or_else(|| self.scope(self.step(id).scope).parent)
     }
 

@@ -296,7 +296,7 @@ impl Run {
             if matches!(self.step(id).state, State::Open { cancelling: true, .. }) {
                 return true;
             }
-            at = self.step(id).item.map(|(fan, _)| fan).or_else(|| self.scope(self.step(id).scope).parent);
+            at = self.holder(id);
         }
         false
     }
