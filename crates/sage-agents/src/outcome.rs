@@ -30,7 +30,9 @@ impl Miss {
     pub fn into_outcome(self, partial: Option<Value>, usage: Usage) -> StepOutcome {
         match self {
             Miss::Stopped => StepOutcome::Stopped { usage },
-            Miss::Failed { class, message } => StepOutcome::Failed { class, message, partial, usage },
+            Miss::Failed { class, message } => {
+                StepOutcome::Failed { class, message, partial, usage, refusal: None }
+            }
         }
     }
 }

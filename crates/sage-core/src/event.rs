@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::budget::{Amount, Cap};
 use crate::digest::Digest;
-use crate::policy::FailureClass;
+use crate::policy::{FailureClass, Rung};
 use crate::port::Usage;
+use crate::target::HoldReason;
 
 /// Version of the fold; the first event of a run carries the one that wrote it.
 pub const CORE_VERSION: u32 = 1;
@@ -64,6 +66,12 @@ events! {
     /// Finished phases taken over from a checkpoint, because the journal was lost.
     RunImported = "run.imported",
     RunPaused = "run.paused",
+    /// The time that the run waited for has come; its owner never left.
+    RunContinued = "run.continued",
+    /// Fewer (or as many as before) at once, because of the machine.
+    RunThrottled = "run.throttled",
+    /// What has not begun is given up; what runs may finish.
+    RunCleared = "run.cleared",
     RunCancelled = "run.cancelled",
     RunFinished = "run.finished",
     /// The intent: from here on the step may have had effects.
@@ -76,6 +84,22 @@ events! {
     StepRetried = "step.retried",
     /// A person decided about an approval or an unknown outcome.
     StepAnswered = "step.answered",
+    /// The target refused the attempt: the step waits for the target, and its tries are not touched.
+    StepParked = "step.parked",
+    /// A second attempt beside a slow one: from here on it may have had effects, too.
+    StepHedged = "step.hedged",
+    /// An attempt beside the one that counts has ended: what it cost is paid.
+    StepCharged = "step.charged",
+    /// A running attempt may spend more than it had reserved.
+    StepReserved = "step.reserved",
+    /// The step goes on by its next alternative.
+    StepFellBack = "step.fellBack",
+    /// No progress for too long.
+    StepStalled = "step.stalled",
+    /// A target takes no calls for now.
+    TargetParked = "target.parked",
+    TargetReleased = "target.released",
+    BudgetRaised = "budget.raised",
     /// All members of a phase run again: the last rung of progressive retry.
     PhaseRestarted = "phase.restarted",
     /// A phase goes round again (`repeat`), or is done with it.
@@ -121,7 +145,7 @@ pub struct Frozen {
 }
 
 /// Limits that the fold needs to know to say why a step waits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     pub parallel: u32,
@@ -133,6 +157,14 @@ pub struct Settings {
     pub timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// P0 to P3, of steps that have none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Cap>,
+    /// What each agent may spend in this run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_budgets: BTreeMap<String, Cap>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -205,6 +237,12 @@ pub enum PauseReason {
     Storage,
     /// Only a known time is awaited and the caller did not want to wait for it.
     Sleep,
+    /// An account has no quota left.
+    Quota,
+    /// A breaker is open.
+    Breaker,
+    /// What may be spent is used up.
+    Budget,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -244,6 +282,21 @@ pub struct StepStarted {
     pub until: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Ask>,
+    /// What it may spend: held until the attempt has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Amount>,
+    /// The agent and model that do it, where a default or a fallback chose them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl StepStarted {
+    pub fn new(step: Arc<str>, attempt: u32, key: Digest, parts: BTreeMap<String, String>) -> StepStarted {
+        let (until, ask, reserve, agent, model) = (None, None, None, None, None);
+        StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -274,6 +327,15 @@ pub struct StepFinished {
     pub ms: u64,
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// What the attempt is charged with in the budgets; only where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Amount>,
+}
+
+impl StepFinished {
+    pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
+        StepFinished { step, attempt, end, ms, usage, spent: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -349,6 +411,8 @@ pub struct StepRetried {
     pub ms: u64,
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Amount>,
     /// When the next attempt may start, in ms since the epoch.
     pub at: u64,
     pub level: RetryLevel,
@@ -380,4 +444,120 @@ pub struct PhaseRestarted {
 pub struct PhaseRepeated {
     pub phase: Arc<str>,
     pub again: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunContinued {}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunThrottled {
+    /// At most so many at once; `None`: as many as the run's settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
+    pub why: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCleared {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepParked {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub class: FailureClass,
+    pub message: String,
+    pub ms: u64,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    /// What the attempt had done until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Payload>,
+    /// What was spent where the agent did not say: its reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Amount>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepHedged {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Amount>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepCharged {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub ms: u64,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    /// Why it ended, if it was not stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<FailureClass>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Amount>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepReserved {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    /// All that it may spend from now on.
+    pub reserve: Amount,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepFellBack {
+    pub step: Arc<str>,
+    /// Which alternative, from 0.
+    pub to: u32,
+    pub name: String,
+    pub why: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepStalled {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub rung: Rung,
+    pub idle_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetParked {
+    pub target: String,
+    pub reason: HoldReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetReleased {
+    pub target: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetRaised {
+    /// `run`, or a node of the tree: `phase:research`, `step:research/market`, `agent:claude`.
+    pub node: String,
+    pub cap: Cap,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
 }

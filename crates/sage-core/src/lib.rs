@@ -4,6 +4,7 @@
 //! randomness arrive as data. Two functions are the heart: `Run::apply` folds an event into the run, and
 //! `Run::decide` says what is wanted next. Live running and recovery are the same two calls.
 
+pub mod budget;
 pub mod check;
 pub mod diagnostic;
 pub mod digest;
@@ -21,6 +22,7 @@ pub mod run;
 pub mod schema;
 pub mod slug;
 pub mod source;
+pub mod target;
 pub mod template;
 pub mod verdict;
 pub mod wire;

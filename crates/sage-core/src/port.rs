@@ -48,6 +48,8 @@ pub struct StepCx {
     /// Inherited by every child process on purpose: as long as one of them lives, nobody resumes the run.
     pub children_lock: Option<Arc<std::fs::File>>,
     pub stop: StopSignal,
+    /// The step seems stuck and is reminded to go on; an adapter that cannot do that ignores it.
+    pub nudge: Nudge,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
@@ -61,13 +63,85 @@ impl std::fmt::Debug for StepCx {
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// A process was started for this attempt: journaled, so that a resume can make sure it is gone.
-    Spawned {
-        pid: u32,
-        start_time: u64,
-    },
+    Spawned { pid: u32, start_time: u64 },
     /// Something moved (output, tokens, a tool call): feeds the idle timeout.
     Alive,
+    /// All of this attempt so far, not what is new.
     Usage(Usage),
+    /// What the target says about its limits while it works.
+    Quota(QuotaSignal),
+}
+
+/// What a refusal says about trying again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Refusal {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// When a used-up quota is filled again, in ms since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset_at_ms: Option<u64>,
+}
+
+/// Limits per minute as a target's answers state them, and what is left of them now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QuotaSignal {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Level>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<Level>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<Level>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Level {
+    pub limit: u64,
+    pub left: u64,
+    /// When it is full again, in ms from now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset_after_ms: Option<u64>,
+}
+
+/// Counts reminders; cloned into the attempt, which looks or waits for the next one.
+#[derive(Clone, Debug, Default)]
+pub struct Nudge(Arc<NudgeInner>);
+
+#[derive(Debug, Default)]
+struct NudgeInner {
+    count: std::sync::atomic::AtomicU32,
+    wakers: std::sync::Mutex<Vec<std::task::Waker>>,
+}
+
+impl Nudge {
+    pub fn give(&self) {
+        self.0.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        wakers.drain(..).for_each(std::task::Waker::wake);
+    }
+
+    pub fn count(&self) -> u32 {
+        self.0.count.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    /// Resolves as soon as there were more than `seen` reminders.
+    pub async fn after(&self, seen: u32) {
+        std::future::poll_fn(|cx| {
+            if self.count() > seen {
+                return std::task::Poll::Ready(());
+            }
+            let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if !wakers.iter().any(|w| w.will_wake(cx.waker())) {
+                wakers.push(cx.waker().clone());
+            }
+            drop(wakers);
+            // Given between the check and the push: look again.
+            if self.count() > seen { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
 }
 
 /// How an attempt is told to stop: `Graceful` (SIGTERM, then SIGKILL after the grace) or `Now`.
@@ -180,6 +254,8 @@ pub enum StepOutcome {
         message: String,
         partial: Option<Value>,
         usage: Usage,
+        /// Of a rate limit or a used-up quota: when it is worth trying again.
+        refusal: Option<Refusal>,
     },
     /// Stopped because the engine asked for it; its processes are gone.
     Stopped {

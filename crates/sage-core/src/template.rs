@@ -6,7 +6,10 @@
 
 use serde_json::Value;
 
-use crate::policy::{Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+use crate::budget::Cap;
+use crate::policy::{
+    Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget, Stall, Tolerate,
+};
 
 /// Byte offsets into the template's source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,11 @@ pub struct Template {
     pub timeout_ms: Option<u64>,
     /// Defaults of the inputs; what the user gives wins.
     pub inputs: serde_json::Map<String, Value>,
+    pub budget: Option<Cap>,
+    pub on_budget: OnBudget,
+    pub retry_budget: Option<RetryBudget>,
+    /// P0 to P3: of all its steps that have none of their own.
+    pub priority: Option<u8>,
     pub phases: Vec<Phase>,
 }
 
@@ -51,6 +59,7 @@ pub struct Phase {
     pub operations: Vec<Operation>,
     pub timeout_ms: Option<u64>,
     pub repeat: Option<Repeat>,
+    pub budget: Option<Cap>,
 }
 
 #[derive(Clone, Debug)]
@@ -133,9 +142,22 @@ pub struct Operation {
     pub output: Option<Source>,
     pub expect: Option<Value>,
     pub retry: Retry,
+    /// Of one attempt.
     pub timeout_ms: Option<u64>,
+    /// Of all attempts together, active time.
+    pub step_timeout_ms: Option<u64>,
     pub idle_timeout_ms: Option<u64>,
-    pub pool: Option<String>,
+    /// How long it may wait for its turn once it is ready.
+    pub queue_timeout_ms: Option<u64>,
+    /// Pools and how many units of each one attempt takes.
+    pub pools: Vec<(String, u32)>,
+    /// Targets that it depends on besides its agent and model: `host:api.example.com`.
+    pub targets: Vec<String>,
     pub priority: Option<u8>,
+    pub fallback: Option<Fallback>,
+    pub hedge: Option<Hedge>,
+    /// `None`: the default of its kind; see `Operation::stall`.
+    pub stall: Option<Stall>,
+    pub budget: Option<Cap>,
     pub on_unknown: OnUnknown,
 }

@@ -78,7 +78,7 @@ impl Attempt {
         match self.executor.execute(self.cx.clone(), self.call.clone()).await {
             StepOutcome::Succeeded { result, usage } => (self.check(result).await, usage),
             StepOutcome::Stopped { usage } => (End::Stopped, usage),
-            StepOutcome::Failed { class, message, partial, usage } => {
+            StepOutcome::Failed { class, message, partial, usage, .. } => {
                 // A partial result that cannot be kept must not hide why the attempt failed.
                 let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
                 (End::Failed { class, message, partial }, usage)

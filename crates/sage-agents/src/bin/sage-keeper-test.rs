@@ -54,6 +54,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         scratch,
         children_lock: Some(Arc::new(lock)),
         stop: StopSignal::default(),
+        nudge: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -55,6 +55,7 @@ impl Bench {
             scratch,
             children_lock: None,
             stop: StopSignal::default(),
+            nudge: Default::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config =
@@ -178,7 +179,7 @@ impl Outcome {
     #[track_caller]
     pub fn failed(self, wanted: FailureClass) -> Failure {
         match self.0 {
-            StepOutcome::Failed { class, message, partial, usage } => {
+            StepOutcome::Failed { class, message, partial, usage, .. } => {
                 assert_eq!(class, wanted, "{message}");
                 Failure { message, partial: partial.unwrap_or_default(), usage }
             }

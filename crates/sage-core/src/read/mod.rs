@@ -86,6 +86,10 @@ pub(crate) fn read_into(node: &Node<'_>, library: &Library, problems: &mut Diagn
         description: fields.text("description", problems).map(str::to_owned),
         timeout_ms: fields.timeout_ms("timeout", problems),
         inputs,
+        budget: None,
+        on_budget: Default::default(),
+        retry_budget: None,
+        priority: None,
         phases: Vec::new(),
     };
     match fields.get("phases") {

@@ -38,6 +38,7 @@ pub fn read(
         operations: operations(&fields, library, problems),
         timeout_ms: fields.timeout_ms("timeout", problems),
         repeat: repeat(&fields, &id, problems),
+        budget: None,
         id,
     })
 }

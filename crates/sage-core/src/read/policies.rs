@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, expected, whole};
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
-use crate::policy::{Backoff, FailureClass, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+use crate::policy::{Backoff, FailureClass, Jitter, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
 use crate::source::{Data, Node};
 
 pub const JOIN_FIELDS: &[&str] = &["atLeast"];
@@ -130,7 +130,10 @@ pub fn retry(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Retry {
         backoff: word(&retry, "backoff", &backoffs, problems).unwrap_or_default(),
         delay_ms,
         max_delay_ms: retry.duration_ms("maxDelay", problems).unwrap_or(default.max_delay_ms).max(delay_ms),
-        jitter: retry.flag("jitter", problems).unwrap_or(default.jitter),
+        jitter: match retry.flag("jitter", problems) {
+            Some(false) => Jitter::None,
+            _ => default.jitter,
+        },
         on: classes(&retry, problems),
         progressive: retry.flag("progressive", problems).unwrap_or(default.progressive),
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::policy::{Backoff, FailureClass, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+use crate::policy::{Backoff, FailureClass, Jitter, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
 use crate::source::{Format, SourceText, parse};
 use crate::template::{Operation, Phase};
 
@@ -296,7 +296,7 @@ fn retries_are_read_in_both_forms() {
             backoff: Backoff::Linear,
             delay_ms: 2_000,
             max_delay_ms: 60_000,
-            jitter: false,
+            jitter: Jitter::None,
             on: vec![FailureClass::Timeout, FailureClass::RateLimit],
             progressive: true,
         }

@@ -126,6 +126,7 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
+            _ => {}
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Run {
         let operation = self.operation(id);
         let fan = self.step(id).item.map(|(fan, _)| fan).filter(|_| operation.max_parallel.is_some());
         let slot = self.holds_slot(id);
-        let pool = operation.pool.clone().filter(|_| slot).unwrap_or_default();
+        let pool = operation.pools.first().map(|(pool, _)| pool.clone()).filter(|_| slot).unwrap_or_default();
         Lane { slot, pool, fan }
     }
 

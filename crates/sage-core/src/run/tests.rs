@@ -32,7 +32,7 @@ impl Story {
     fn with(template: &str, parallel: u32, pools: &[(&str, u32)]) -> Story {
         let template = Frozen { name: "t".into(), file: None, format: Format::Yaml, text: template.into() };
         let pools = pools.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
-        let settings = Settings { parallel, sequential: false, pools, timeout_ms: None, agent: None };
+        let settings = Settings { parallel, sequential: false, pools, ..Settings::default() };
         let first = RunStarted {
             core: CORE_VERSION,
             run: "run_1".into(),
@@ -58,19 +58,12 @@ impl Story {
     fn begin(&mut self, step: &str) -> &mut Story {
         let attempt = self.run.step(self.run.find(step).unwrap()).attempts + 1;
         let key = Digest::of(step.as_bytes());
-        self.tell(StepStarted {
-            step: step.into(),
-            attempt,
-            key,
-            parts: BTreeMap::new(),
-            until: None,
-            ask: None,
-        })
+        self.tell(StepStarted::new(step.into(), attempt, key, BTreeMap::new()))
     }
 
     fn end(&mut self, step: &str, end: End) -> &mut Story {
         let attempt = self.run.step(self.run.find(step).unwrap()).attempts;
-        self.tell(StepFinished { step: step.into(), attempt, end, ms: 5, usage: Usage::default() })
+        self.tell(StepFinished::new(step.into(), attempt, end, 5, Usage::default()))
     }
 
     fn succeed(&mut self, step: &str) -> &mut Story {
@@ -175,14 +168,7 @@ fn events_that_do_not_fit_are_typed_errors() {
     let mut story = Story::new(BRANCHES);
     story.succeed("a/short");
     let key = Digest::of(b"x");
-    let again = StepStarted {
-        step: "a/short".into(),
-        attempt: 2,
-        key,
-        parts: BTreeMap::new(),
-        until: None,
-        ask: None,
-    };
+    let again = StepStarted::new("a/short".into(), 2, key, BTreeMap::new());
     assert!(matches!(story.run.apply(&again.into(), 9), Err(FoldError::Misfit { .. })));
     let nowhere = StepSkipped { step: "a/none".into() };
     assert!(matches!(story.run.apply(&nowhere.into(), 9), Err(FoldError::NoStep { .. })));

@@ -50,6 +50,7 @@ impl RunLoop {
             scratch: Project::scratch(&self.around.run_dir, &call.path, attempt),
             children_lock: self.around.children_lock.clone(),
             stop: stop.clone(),
+            nudge: Default::default(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

@@ -81,7 +81,7 @@ impl RunLoop {
             }
         }
         let step = self.run.step(id).path.clone();
-        self.emit(StepFinished { step, attempt, end, ms, usage }).map(drop)
+        self.emit(StepFinished::new(step, attempt, end, ms, usage)).map(drop)
     }
 
     /// How far back the next try goes, or `None` if there is none.
@@ -109,10 +109,11 @@ impl RunLoop {
         level: RetryLevel,
         (attempt, class, message, ms, usage): (u32, FailureClass, String, u64, Usage),
     ) -> Result<(), LoopError> {
-        let delay = self.run.operation(id).retry.delay_before_ms(attempt + 1, random());
+        let delay = self.run.operation(id).retry.delay_before_ms(attempt + 1, None, random());
         let at = self.around.clock.now_ms().saturating_add(delay);
         let step = self.run.step(id).path.clone();
-        let seq = self.emit(StepRetried { step, attempt, class, message, ms, usage, at, level })?;
+        let seq =
+            self.emit(StepRetried { step, attempt, class, message, ms, usage, spent: None, at, level })?;
         if level == RetryLevel::Phase {
             let phase = self.run.phase_path(self.run.step(id).phase).into();
             return self.emit(PhaseRestarted { phase }).map(drop);
@@ -152,7 +153,7 @@ impl RunLoop {
                 End::Failed { class: FailureClass::Invalid, message: error.to_string(), partial: None }
             }
         };
-        self.emit(StepFinished { step, attempt, end, ms, usage: Usage::default() }).map(drop)
+        self.emit(StepFinished::new(step, attempt, end, ms, Usage::default())).map(drop)
     }
 
     /// The pause before a retry is over.

@@ -68,7 +68,7 @@ impl RunLoop {
             Prepared::Invalid(message) => {
                 let attempt = self.run.step(id).attempts;
                 let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
-                self.emit(StepFinished { step, attempt, end, ms: 0, usage: Default::default() }).map(drop)
+                self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
             }
         }
     }
@@ -80,7 +80,7 @@ impl RunLoop {
             return self.emit(StepReused { step: path, key, parts }).map(drop);
         }
         let unknown = self.run.step(id).unknown;
-        let mut started = StepStarted { step: path, attempt, key, parts, until: None, ask: None };
+        let mut started = StepStarted::new(path, attempt, key, parts);
         let now = self.around.clock.now_ms();
         let after = |ms: u64| Instant::now() + Duration::from_millis(ms.min(FAR_MS));
         let effect = match start.wait {

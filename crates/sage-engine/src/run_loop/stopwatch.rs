@@ -154,7 +154,7 @@ impl RunLoop {
         }
         let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
         let end = End::Failed { class: FailureClass::Timeout, message: message.to_string(), partial: None };
-        self.emit(StepFinished { step, attempt, end, ms, usage: Default::default() }).map(drop)
+        self.emit(StepFinished::new(step, attempt, end, ms, Default::default())).map(drop)
     }
 
     /// Timers of steps that were under way when the run was last saved.

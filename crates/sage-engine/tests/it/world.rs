@@ -55,7 +55,13 @@ impl StepExecutor for Scripted {
             };
             if failing {
                 let message = format!("attempt {} failed", call.attempt);
-                return StepOutcome::Failed { class: FailureClass::Failed, message, partial: None, usage };
+                return StepOutcome::Failed {
+                    class: FailureClass::Failed,
+                    message,
+                    partial: None,
+                    usage,
+                    refusal: None,
+                };
             }
             let item = call.input.get("item").cloned().unwrap_or(Value::Null);
             let env = call.params.get("env").cloned().unwrap_or(Value::Null);
@@ -117,13 +123,7 @@ impl World {
             template: frozen("main", text),
             templates: self.templates.clone(),
             inputs: Map::new(),
-            settings: Settings {
-                parallel: self.parallel,
-                sequential: false,
-                pools: BTreeMap::new(),
-                timeout_ms: None,
-                agent: None,
-            },
+            settings: Settings { parallel: self.parallel, ..Settings::default() },
             replace: false,
             no_wait: false,
         }

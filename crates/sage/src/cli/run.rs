@@ -85,6 +85,7 @@ impl Limits {
             pools: config.file.pools.clone(),
             timeout_ms: flag.or(template_timeout_ms).or(config.timeout_ms),
             agent: self.agent.clone().or_else(|| config.file.agent.clone()),
+            ..Settings::default()
         })
     }
 

@@ -7,6 +7,7 @@ use sage_core::event::{
 };
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 
+use super::limit_lines;
 use super::phases::PhaseWatch;
 use super::rows::ask_text;
 use super::summary::{self, pause_text};
@@ -93,6 +94,7 @@ impl Lines {
                 Some(format!("phase {} goes round again", repeated.phase))
             }
             Event::PhaseRepeated(_) => None,
+            other => limit_lines::line(other, news.record.ts_ms),
         }
     }
 

@@ -11,6 +11,7 @@
 mod estimate;
 mod frame;
 mod json;
+mod limit_lines;
 mod lines;
 mod mode;
 mod phase_rows;

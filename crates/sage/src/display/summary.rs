@@ -275,6 +275,9 @@ pub(crate) fn pause_text(reason: PauseReason, until: Option<u64>) -> String {
         PauseReason::Timeout => "its time limit is reached",
         PauseReason::Storage => "its state could not be saved",
         PauseReason::Sleep => "it only waits for a time",
+        PauseReason::Quota => "its account has no quota left",
+        PauseReason::Breaker => "a target does not answer",
+        PauseReason::Budget => "its budget is used up",
     };
     until.map_or(text.to_string(), |until| format!("{text}, until {}", rfc3339(until)))
 }

@@ -108,6 +108,8 @@ pub(super) fn policy_text(plan: &Plan, number: u32) -> String {
         Join::Any => parts.push("join: any, the first one wins".to_string()),
         Join::AtLeastCount(count) => parts.push(format!("join: at least {count}")),
         Join::AtLeastShare(share) => parts.push(format!("join: at least {:.0} %", share * 100.0)),
+        Join::FirstCount(count) => parts.push(format!("join: the first {count} win")),
+        Join::FirstShare(share) => parts.push(format!("join: the first {:.0} % win", share * 100.0)),
     }
     if phase.on_join == OnJoin::Pause {
         parts.push("else pause".into());

@@ -1,6 +1,5 @@
 //! A place to measure in: a directory on the project's own disk, gone afterwards.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,13 +52,7 @@ impl World {
             template: Frozen { name: "bench".into(), file: None, format: Format::Json, text: template },
             templates: Vec::new(),
             inputs: Map::new(),
-            settings: Settings {
-                parallel,
-                sequential: false,
-                pools: BTreeMap::new(),
-                timeout_ms: None,
-                agent: None,
-            },
+            settings: Settings { parallel, ..Settings::default() },
             replace: false,
             no_wait: false,
         }

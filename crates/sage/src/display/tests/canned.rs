@@ -35,13 +35,7 @@ impl Canned {
             format: Format::Yaml,
             text: text.into(),
         };
-        let settings = Settings {
-            parallel: 4,
-            sequential: false,
-            pools: BTreeMap::new(),
-            timeout_ms: None,
-            agent: None,
-        };
+        let settings = Settings { parallel: 4, ..Settings::default() };
         let started = RunStarted {
             core: CORE_VERSION,
             run: "run_01JCANNED0000000000000TEST".into(),
@@ -85,7 +79,7 @@ impl Canned {
 
     fn start_with(self, step: &str, attempt: u32, until: Option<u64>, ask: Option<Ask>) -> Canned {
         let (key, step) = (Canned::key(step), step.into());
-        self.event(StepStarted { step, attempt, key, parts: BTreeMap::new(), until, ask })
+        self.event(StepStarted { until, ask, ..StepStarted::new(step, attempt, key, BTreeMap::new()) })
     }
 
     pub fn sleep(self, step: &str, ms: u64) -> Canned {
@@ -105,13 +99,13 @@ impl Canned {
     pub fn done_with(self, step: &str, ms: u64, usage: Usage) -> Canned {
         let end = End::Succeeded { result: payload(&json!({"ok": true})), full: None, artifacts: vec![] };
         let attempt = self.run.step(self.run.find(step).expect("a step")).attempts;
-        self.event(StepFinished { step: step.into(), attempt, end, ms, usage })
+        self.event(StepFinished::new(step.into(), attempt, end, ms, usage))
     }
 
     pub fn fail(self, step: &str, ms: u64, class: FailureClass, message: &str) -> Canned {
         let end = End::Failed { class, message: message.into(), partial: None };
         let attempt = self.run.step(self.run.find(step).expect("a step")).attempts;
-        self.event(StepFinished { step: step.into(), attempt, end, ms, usage: Usage::default() })
+        self.event(StepFinished::new(step.into(), attempt, end, ms, Usage::default()))
     }
 
     pub fn retry(self, step: &str, ms: u64, wait_ms: u64, message: &str) -> Canned {
@@ -124,6 +118,7 @@ impl Canned {
             message: message.into(),
             ms,
             usage: Usage::default(),
+            spent: None,
             at,
             level: RetryLevel::Attempt,
         })

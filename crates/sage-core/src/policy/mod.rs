@@ -2,7 +2,17 @@
 //!
 //! Pure data and arithmetic. Randomness (jitter) is an argument, never drawn here.
 
+mod fallback;
+mod hedge;
+mod retry;
+mod stall;
+
 use serde::{Deserialize, Serialize};
+
+pub use fallback::{Alternative, Fallback, FallbackOn};
+pub use hedge::Hedge;
+pub use retry::{Backoff, Jitter, Retry, RetryBudget};
+pub use stall::{Rung, Stall, StallEnd};
 
 /// How many members of a phase must succeed for the phase to count as reached.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -14,6 +24,9 @@ pub enum Join {
     AtLeastCount(u32),
     /// 0 < share < 1, of the members that were not skipped, rounded up.
     AtLeastShare(f64),
+    /// A race for more than one place: as soon as so many have succeeded, the others are cancelled.
+    FirstCount(u32),
+    FirstShare(f64),
 }
 
 impl Join {
@@ -22,10 +35,19 @@ impl Join {
         match self {
             Join::All => members,
             Join::Any => members.min(1),
-            Join::AtLeastCount(count) => count.min(members),
+            Join::AtLeastCount(count) | Join::FirstCount(count) => count.min(members),
             // A tiny tolerance keeps 0.75 x 4 at 3 although 0.7 x 10 is 7.000000000000001.
-            Join::AtLeastShare(share) => (share * f64::from(members) - 1e-9).ceil().max(0.0) as u32,
+            Join::AtLeastShare(share) | Join::FirstShare(share) => {
+                (share * f64::from(members) - 1e-9).ceil().max(0.0) as u32
+            }
         }
+    }
+}
+
+impl Join {
+    /// Whether those who are late are cancelled once it is reached.
+    pub fn is_race(self) -> bool {
+        matches!(self, Join::Any | Join::FirstCount(_) | Join::FirstShare(_))
     }
 }
 
@@ -35,6 +57,15 @@ pub enum OnJoin {
     #[default]
     Fail,
     Pause,
+}
+
+/// What happens to a step when a budget above it has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnBudget {
+    /// It waits, and the run pauses when nothing else is left to do.
+    #[default]
+    Pause,
+    Fail,
 }
 
 /// What happens to siblings when a member fails.
@@ -90,10 +121,12 @@ pub enum FailureClass {
     /// The process vanished or ended without a result.
     Lost,
     Rejected,
+    /// What it may spend was used up.
+    Budget,
 }
 
 impl FailureClass {
-    pub const ALL: [FailureClass; 9] = [
+    pub const ALL: [FailureClass; 10] = [
         FailureClass::Failed,
         FailureClass::Transient,
         FailureClass::RateLimit,
@@ -103,7 +136,13 @@ impl FailureClass {
         FailureClass::Timeout,
         FailureClass::Lost,
         FailureClass::Rejected,
+        FailureClass::Budget,
     ];
+
+    /// The target refused the work without doing it: nothing is wrong with the step itself.
+    pub fn refused(self) -> bool {
+        matches!(self, FailureClass::RateLimit | FailureClass::Quota)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -116,66 +155,8 @@ impl FailureClass {
             FailureClass::Timeout => "timeout",
             FailureClass::Lost => "lost",
             FailureClass::Rejected => "rejected",
+            FailureClass::Budget => "budget",
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Backoff {
-    Constant,
-    Linear,
-    #[default]
-    Exponential,
-}
-
-/// `retry`: how often, how long between, for which failures, and whether later tries go back further.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Retry {
-    /// All tries together; 1 means no retry.
-    pub attempts: u32,
-    pub backoff: Backoff,
-    pub delay_ms: u64,
-    pub max_delay_ms: u64,
-    pub jitter: bool,
-    /// Empty: every class that repeating can help.
-    pub on: Vec<FailureClass>,
-    /// First the attempt again, then the step from its rendering on, at last the whole phase once (R7).
-    pub progressive: bool,
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Retry {
-            attempts: 1,
-            backoff: Backoff::Exponential,
-            delay_ms: 1_000,
-            max_delay_ms: 60_000,
-            jitter: true,
-            on: Vec::new(),
-            progressive: false,
-        }
-    }
-}
-
-impl Retry {
-    pub fn covers(&self, class: FailureClass) -> bool {
-        if self.on.is_empty() {
-            !matches!(class, FailureClass::Invalid | FailureClass::Auth | FailureClass::Rejected)
-        } else {
-            self.on.contains(&class)
-        }
-    }
-
-    /// Pause before attempt `next` (2 is the first retry). `jitter` is a random number in 0..1.
-    pub fn delay_before_ms(&self, next: u32, jitter: f64) -> u64 {
-        let steps = u64::from(next.saturating_sub(2));
-        let base = match self.backoff {
-            Backoff::Constant => self.delay_ms,
-            Backoff::Linear => self.delay_ms.saturating_mul(steps + 1),
-            Backoff::Exponential => self.delay_ms.saturating_mul(1u64 << steps.min(32)),
-        };
-        let capped = base.min(self.max_delay_ms);
-        if self.jitter { (capped as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64 } else { capped }
     }
 }
 
@@ -192,29 +173,5 @@ mod tests {
         assert_eq!(Join::AtLeastCount(5).needed(3), 3);
         assert_eq!(Join::Any.needed(0), 0);
         assert_eq!(Join::All.needed(7), 7);
-    }
-
-    // covers: R7
-    #[test]
-    fn backoff_grows_and_is_capped() {
-        let retry =
-            Retry { attempts: 9, jitter: false, delay_ms: 100, max_delay_ms: 1_000, ..Retry::default() };
-        let delays: Vec<u64> = (2..8).map(|n| retry.delay_before_ms(n, 0.0)).collect();
-        assert_eq!(delays, [100, 200, 400, 800, 1_000, 1_000]);
-        let linear = Retry { backoff: Backoff::Linear, ..retry.clone() };
-        assert_eq!(linear.delay_before_ms(4, 0.0), 300);
-        let jittered = Retry { jitter: true, ..retry };
-        assert_eq!(jittered.delay_before_ms(2, 0.0), 50);
-        assert_eq!(jittered.delay_before_ms(2, 1.0), 100);
-        assert_eq!(jittered.delay_before_ms(u32::MAX, 1.0), 1_000);
-    }
-
-    #[test]
-    fn what_repeating_cannot_help_is_not_repeated() {
-        let retry = Retry::default();
-        assert!(retry.covers(FailureClass::Lost));
-        assert!(!retry.covers(FailureClass::Invalid));
-        let only = Retry { on: vec![FailureClass::Invalid], ..retry };
-        assert!(only.covers(FailureClass::Invalid) && !only.covers(FailureClass::Lost));
     }
 }

@@ -1,0 +1,57 @@
+//! Lines about limits: targets, budgets, hedges, fallbacks, stalls.
+
+use sage_core::event::Event;
+use sage_core::policy::Rung;
+use sage_core::target::HoldReason;
+use sage_core::wire::rfc3339;
+
+use super::summary;
+use super::text::{clock_text, first_line, time_text};
+
+pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
+    match event {
+        Event::RunContinued(_) => Some("run goes on".into()),
+        Event::RunThrottled(event) => Some(match event.parallel {
+            Some(parallel) => format!("at most {parallel} at once: {}", event.why),
+            None => format!("as many at once as before: {}", event.why),
+        }),
+        Event::RunCleared(_) => Some("what had not begun was given up".into()),
+        Event::StepParked(event) => {
+            let why = summary::failure_text(event.class.name(), first_line(&event.message));
+            Some(format!("{} refused, waits for its target ({why})", event.step))
+        }
+        Event::StepHedged(event) => {
+            Some(format!("{} is slow: attempt {} started beside it", event.step, event.attempt))
+        }
+        Event::StepFellBack(event) => {
+            Some(format!("{} falls back to {}: {}", event.step, event.name, first_line(&event.why)))
+        }
+        Event::StepStalled(event) => {
+            let what = match event.rung {
+                Rung::Nudge => "reminded",
+                Rung::Restart => "restarted",
+                Rung::Ask => "a person is asked",
+                Rung::Fail => "given up",
+            };
+            Some(format!("{} made no progress for {}: {what}", event.step, time_text(event.idle_ms)))
+        }
+        Event::TargetParked(event) => {
+            let what = match event.reason {
+                HoldReason::Breaker => "breaker open",
+                HoldReason::Isolated => "isolated",
+                HoldReason::RateLimit => "rate limit",
+                HoldReason::Quota => "quota used up",
+            };
+            let until = event.until.map_or(String::new(), |until| {
+                let wait = clock_text(until.saturating_sub(now_ms).div_ceil(1_000) * 1_000);
+                format!(", until {} (in {wait})", rfc3339(until))
+            });
+            let why = first_line(&event.message);
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            Some(format!("{} waits: {what}{until}{why}", event.target))
+        }
+        Event::TargetReleased(event) => Some(format!("{} takes calls again", event.target)),
+        Event::BudgetRaised(event) => Some(format!("budget of {} is now {}", event.node, event.cap)),
+        _ => None,
+    }
+}
