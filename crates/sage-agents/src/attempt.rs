@@ -1,8 +1,10 @@
 //! What all programs of an attempt share: environment, private files, working directory, limits.
 //!
 //! Files in the attempt's scratch directory: `input.json` (SAGE_INPUT), `stdin.txt` (the prompt),
-//! `script.json` (fake agent), `schema.json`, `stdout.log` and `stderr.log` (live output).
+//! `script.json` (fake agent), `schema.json`, `stdout.log` and `stderr.log` (live output), `nudge`
+//! (SAGE_NUDGE of agents): absent until the agent is reminded to go on, then the number of reminders.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,6 +13,7 @@ use std::time::Duration;
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
+use sage_core::template::Kind;
 
 use crate::executor::ExecutorConfig;
 use crate::outcome::Miss;
@@ -43,9 +46,46 @@ impl<'a> Attempt<'a> {
     ) -> Result<Finished, Miss> {
         let mut argv = argv.into_iter();
         let program = argv.next().ok_or_else(|| Miss::invalid("there is no program to start"))?;
-        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env: self.env(env)?, stdin };
-        let limits = self.limits(keep_stdout);
-        Ok(process::run(&self.config.keeper, &spec, &limits, &self.marker(), self.cx, on_stdout).await)
+        let nudge = self.nudge_file()?;
+        let env = self.env(env, nudge.as_deref())?;
+        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, stdin };
+        let (limits, marker) = (self.limits(keep_stdout), self.marker());
+        let running = process::run(&self.config.keeper, &spec, &limits, &marker, self.cx, on_stdout);
+        let Some(nudge) = nudge else {
+            return Ok(running.await);
+        };
+        tokio::select! {
+            finished = running => Ok(finished),
+            never = self.pass_on_nudges(&nudge) => match never {},
+        }
+    }
+
+    /// Where an agent finds its reminders. A file of an earlier call of this attempt would wake it at once.
+    fn nudge_file(&self) -> Result<Option<PathBuf>, Miss> {
+        if self.call.kind != Kind::Agent {
+            return Ok(None);
+        }
+        let path = self.cx.scratch.join("nudge");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let message = format!("cannot remove `{}`: {error}", path.display());
+                Err(Miss::failed(FailureClass::Transient, message))
+            }
+            _ => Ok(Some(path)),
+        }
+    }
+
+    /// Goes on for as long as the program runs. A file that cannot be written costs a reminder, not the step.
+    async fn pass_on_nudges(&self, path: &Path) -> Infallible {
+        let mut seen = 0;
+        loop {
+            self.cx.nudge.after(seen).await;
+            seen = self.cx.nudge.count();
+            // Renamed into its place: nobody ever reads half a number.
+            if let Ok(new) = self.write("nudge.new", format!("{seen}\n").as_bytes()) {
+                let _ = std::fs::rename(new, path);
+            }
+        }
     }
 
     /// Writes a private file of this attempt and returns its path.
@@ -90,7 +130,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// The step's own variables first: nobody can hide from a sweep by naming a marker.
-    fn env(&self, own: Vec<(OsString, OsString)>) -> Result<Vec<(OsString, OsString)>, Miss> {
+    fn env(
+        &self,
+        own: Vec<(OsString, OsString)>,
+        nudge: Option<&Path>,
+    ) -> Result<Vec<(OsString, OsString)>, Miss> {
         let input = serde_json::to_vec(&self.call.input)
             .map_err(|error| Miss::invalid(format!("the step's input is not JSON: {error}")))?;
         let input = self.write("input.json", &input)?;
@@ -103,6 +147,7 @@ impl<'a> Attempt<'a> {
             ("SAGE_KEY".into(), self.call.key.clone().into()),
             ("SAGE_INPUT".into(), input.into()),
         ]);
+        env.extend(nudge.map(|path| ("SAGE_NUDGE".into(), path.into())));
         Ok(env)
     }
 

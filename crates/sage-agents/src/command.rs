@@ -3,20 +3,28 @@
 //! The program is `params.command` (agent `command`) or a configured agent's. Besides the usual variables it
 //! sees `SAGE_PROMPT` (the file that is its stdin), `SAGE_MODEL` if a model is asked for and `SAGE_SCHEMA`
 //! (a file) if an answer in JSON is. The engine checks the answer against the schema.
+//!
+//! Exit code 75 (EX_TEMPFAIL) is a passing failure, every other one but 0 a plain one. The last line of
+//! stderr can say more: why it failed, when to try again, and what was used (note.rs).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{StepOutcome, Usage};
+use sage_core::port::StepOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attempt::Attempt;
+use crate::complaint::Complaint;
+use crate::note::{self, Note};
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::params::variable;
 use crate::process::Finished;
+
+/// `sysexits.h`: a temporary failure, the caller is invited to try again.
+const EX_TEMPFAIL: i32 = 75;
 
 /// An agent of the project's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,15 +38,16 @@ pub struct AgentConfig {
 }
 
 pub async fn run(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> StepOutcome {
-    let finished = match start(attempt, agent).await {
+    let mut finished = match start(attempt, agent).await {
         Ok(finished) => finished,
         Err(miss) => return miss.into(),
     };
-    match answer(&finished, attempt.call.schema.is_some()) {
-        Ok(result) => StepOutcome::Succeeded { result, usage: Usage::default() },
+    let Note { complaint, usage } = note::take(&mut finished.stderr);
+    match answer(&finished, complaint, attempt.call.schema.is_some()) {
+        Ok(result) => StepOutcome::Succeeded { result, usage },
         Err(miss) => {
             let said = Some(&finished.stdout.text).filter(|text| !text.is_empty());
-            miss.into_outcome(said.map(|text| Value::String(text.clone())), Usage::default())
+            miss.into_outcome(said.map(|text| Value::String(text.clone())), usage)
         }
     }
 }
@@ -84,12 +93,21 @@ fn env(
     Ok(env)
 }
 
-/// Exit 0 is not enough: an answer must be there, and whole.
-fn answer(finished: &Finished, wants_json: bool) -> Result<Value, Miss> {
+/// Exit 0 is not enough: an answer must be there, and whole, and the program must not say that it failed.
+fn answer(finished: &Finished, complaint: Option<Complaint>, wants_json: bool) -> Result<Value, Miss> {
     let code = exit_code(&finished.end)?;
-    if code != 0 {
-        let message = exit_message(code, &finished.stdout, &finished.stderr);
-        return Err(Miss::failed(FailureClass::Failed, message));
+    let message = || exit_message(code, &finished.stdout, &finished.stderr);
+    match complaint {
+        Some(complaint) if complaint.message.is_empty() => {
+            return Err(Complaint { message: message(), ..complaint }.to_miss());
+        }
+        Some(complaint) => return Err(complaint.to_miss()),
+        None => {}
+    }
+    match code {
+        0 => {}
+        EX_TEMPFAIL => return Err(Miss::failed(FailureClass::Transient, message())),
+        _ => return Err(Miss::failed(FailureClass::Failed, message())),
     }
     let text = finished.stdout.text.trim_end();
     if text.trim_start().is_empty() {
@@ -121,12 +139,12 @@ mod tests {
 
     #[test]
     fn json_is_read_where_it_is_wanted_and_text_stays_text() {
-        assert_eq!(answer(&finished("{\"a\":1}\n"), true), Ok(serde_json::json!({"a": 1})));
-        assert_eq!(answer(&finished("```json\n[1]\n```\n"), true), Ok(serde_json::json!([1])));
-        assert_eq!(answer(&finished("[1]\n"), false), Ok(serde_json::json!("[1]")));
-        assert_eq!(answer(&finished("see above"), true), Ok(serde_json::json!("see above")));
+        assert_eq!(answer(&finished("{\"a\":1}\n"), None, true), Ok(serde_json::json!({"a": 1})));
+        assert_eq!(answer(&finished("```json\n[1]\n```\n"), None, true), Ok(serde_json::json!([1])));
+        assert_eq!(answer(&finished("[1]\n"), None, false), Ok(serde_json::json!("[1]")));
+        assert_eq!(answer(&finished("see above"), None, true), Ok(serde_json::json!("see above")));
         assert!(matches!(
-            answer(&finished(" \n"), false),
+            answer(&finished(" \n"), None, false),
             Err(Miss::Failed { class: FailureClass::Lost, .. })
         ));
     }

@@ -11,8 +11,10 @@
 
 mod attempt;
 mod command;
+mod complaint;
 mod executor;
 mod fake;
+mod note;
 mod outcome;
 mod params;
 mod process;

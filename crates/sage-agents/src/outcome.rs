@@ -1,7 +1,7 @@
 //! How the end of a process becomes the outcome of an attempt. Shared by everything that runs a program.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{StepOutcome, Usage};
+use sage_core::port::{Refusal, StepOutcome, Usage};
 use serde_json::Value;
 
 use crate::process::{Captured, End, signal_name};
@@ -15,12 +15,12 @@ const QUOTED_CHARS: usize = 600;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Miss {
     Stopped,
-    Failed { class: FailureClass, message: String },
+    Failed { class: FailureClass, message: String, refusal: Option<Refusal> },
 }
 
 impl Miss {
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Miss {
-        Miss::Failed { class, message: message.into() }
+        Miss::Failed { class, message: message.into(), refusal: None }
     }
 
     pub fn invalid(message: impl Into<String>) -> Miss {
@@ -30,8 +30,8 @@ impl Miss {
     pub fn into_outcome(self, partial: Option<Value>, usage: Usage) -> StepOutcome {
         match self {
             Miss::Stopped => StepOutcome::Stopped { usage },
-            Miss::Failed { class, message } => {
-                StepOutcome::Failed { class, message, partial, usage, refusal: None }
+            Miss::Failed { class, message, refusal } => {
+                StepOutcome::Failed { class, message, partial, usage, refusal }
             }
         }
     }

@@ -68,8 +68,8 @@ events! {
     RunPaused = "run.paused",
     /// The time that the run waited for has come; its owner never left.
     RunContinued = "run.continued",
-    /// Fewer (or as many as before) at once, because of the machine.
-    RunThrottled = "run.throttled",
+    /// Limits of a running run are others now: a person or the machine said so.
+    LimitsChanged = "limits.changed",
     /// What has not begun is given up; what runs may finish.
     RunCleared = "run.cleared",
     RunCancelled = "run.cancelled",
@@ -162,6 +162,9 @@ pub struct Settings {
     pub priority: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Cap>,
+    /// The provider, with account, behind each agent that has one: whose limits its calls count in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub providers: BTreeMap<String, String>,
     /// What each agent may spend in this run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agent_budgets: BTreeMap<String, Cap>,
@@ -450,12 +453,15 @@ pub struct PhaseRepeated {
 #[serde(rename_all = "camelCase")]
 pub struct RunContinued {}
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RunThrottled {
+pub struct LimitsChanged {
     /// At most so many at once; `None`: as many as the run's settings say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
+    /// Pools with another size than the settings say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, u32>,
     pub why: String,
 }
 

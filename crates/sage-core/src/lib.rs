@@ -17,6 +17,7 @@ pub mod load;
 pub mod plan;
 pub mod policy;
 pub mod port;
+pub mod price;
 pub mod read;
 pub mod run;
 pub mod schema;

@@ -223,13 +223,14 @@ impl Usage {
         [self.input, self.cache_read, self.cache_write, self.output, self.reasoning]
             .into_iter()
             .flatten()
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     pub fn add(&mut self, other: &Usage) {
-        fn plus<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+        // An agent's figures are not to be trusted: they must not wrap around to nothing.
+        fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
             match (a, b) {
-                (Some(a), Some(b)) => Some(a + b),
+                (Some(a), Some(b)) => Some(a.saturating_add(b)),
                 (a, b) => a.or(b),
             }
         }
@@ -238,7 +239,10 @@ impl Usage {
         self.cache_write = plus(self.cache_write, other.cache_write);
         self.output = plus(self.output, other.output);
         self.reasoning = plus(self.reasoning, other.reasoning);
-        self.cost_usd = plus(self.cost_usd, other.cost_usd);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
     }
 }
 
@@ -266,4 +270,9 @@ pub enum StepOutcome {
 pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
+
+    /// Whether an agent shows that it is at work: of one that prints only its answer, silence says nothing.
+    fn shows_progress(&self, _agent: &str) -> bool {
+        true
+    }
 }

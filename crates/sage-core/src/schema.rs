@@ -9,7 +9,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::policy::FailureClass;
+    use crate::policy::{FailureClass, FallbackOn};
     use crate::read::tests::DESIGN_EXAMPLE;
     use crate::read::{self, FIELD_LISTS};
     use crate::source::{Format, parse};
@@ -45,6 +45,11 @@ mod tests {
         let classes: Vec<&str> = FailureClass::ALL.into_iter().map(FailureClass::name).collect();
         let on = schema.pointer("/$defs/retry/oneOf/2/properties/on/items/enum").unwrap();
         assert_eq!(*on, json!(classes));
+        let occasions = FallbackOn::ALL.map(FallbackOn::name);
+        let on = schema.pointer("/$defs/fallback/oneOf/2/properties/on/items/enum").unwrap();
+        assert_eq!(*on, json!(occasions));
+        let target = schema.pointer("/$defs/target/pattern").unwrap().as_str().unwrap();
+        assert!(target.contains(&read::TARGET_KINDS.join("|")), "{target}");
         let described =
             schema.pointer("/$defs/operation/properties/type/description").unwrap().as_str().unwrap();
         assert!(Kind::ALL.into_iter().all(|kind| described.contains(kind.name())), "{described}");
@@ -97,6 +102,85 @@ phases:
       - {type: agent, prompt: hi, retry: {attempts: 2, on: [timeout]}, filter: .x, schema: {type: object}}
 ";
         assert_eq!(problems(full), [""; 0]);
+    }
+
+    fn operation(field: &str) -> Vec<String> {
+        problems(&format!("name: x\nphases: [{{id: a, operations: [{{type: agent, prompt: p, {field}}}]}}]"))
+    }
+
+    /// What the reader takes and refuses (`read::tests::limits`), seen by an editor.
+    // covers: R6, R7
+    #[test]
+    fn limits_fit_the_schema() {
+        for field in [
+            "retry: {jitter: full}",
+            "retry: {jitter: true}",
+            "timeout: 5m",
+            "timeout: {attempt: 5m, step: 1h, idle: 30, queue: 1d}",
+            "pool: gpu",
+            "pool: {gpu: 2, a.b: 10000}",
+            "target: host:api.example.com",
+            "target: [model:m, command:make]",
+            "fallback: cache",
+            "fallback: [codex, {model: m}, {agent: a, model: m}, cache, {value: null}]",
+            "fallback: {to: codex, on: [quota]}",
+            "fallback: {to: [cache, {value: [1]}], on: breaker}",
+            "hedge: 30s",
+            "hedge: {after: 500, max: 5}",
+            "stall: false",
+            "stall: 10m",
+            "stall: {after: 1m, nudges: 0, restarts: 10, then: fail}",
+            "budget: 5usd+200k",
+            "budget: 5",
+            "budget: {tokens: 200k, usd: 0.5}",
+            "budget: {tokens: 5}",
+        ] {
+            assert_eq!(operation(field), [""; 0], "{field}");
+        }
+        let whole = "name: x\nbudget: 5usd\nonBudget: fail\nretryBudget: 0.5\npriority: P2\nphases: [{id: a, budget: 200k, join: {atLeast: 1, cancel: true}, operations: {type: sleep}}]";
+        assert_eq!(problems(whole), [""; 0]);
+    }
+
+    // covers: R6, R7
+    #[test]
+    fn limits_that_are_wrong_do_not_fit_the_schema() {
+        for field in [
+            "retry: {jitter: some}",
+            "timeout: {each: 5m}",
+            "timeout: [5m]",
+            "pool: {}",
+            "pool: global",
+            "pool: a b",
+            "pool: {gpu: 0}",
+            "pool: {gpu: 10001}",
+            "target: api.example.com",
+            "target: 'hosts:x'",
+            "target: 'host:a b'",
+            "target: 'host:'",
+            "fallback: []",
+            "fallback: {}",
+            "fallback: {value: 1, agent: a}",
+            "fallback: {on: [quota]}",
+            "fallback: {to: cache, on: [never]}",
+            "hedge: {max: 2}",
+            "hedge: {after: 1s, max: 6}",
+            "hedge: true",
+            "stall: true",
+            "stall: {nudges: 11}",
+            "stall: {then: shrug}",
+            "budget: {}",
+            "budget: 0",
+            "budget: 1.5",
+            "budget: [5usd]",
+            "budget: {usd: 0}",
+            "affinity: x",
+        ] {
+            assert_ne!(operation(field), [""; 0], "{field}");
+        }
+        for text in ["retryBudget: 1.5", "onBudget: stop", "priority: P4", "budget: true"] {
+            let text = format!("name: x\n{text}\nphases: [{{id: a, operations: {{type: sleep}}}}]");
+            assert_ne!(problems(&text), [""; 0], "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::budget::Cap;
 use crate::policy::{
-    Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget, Stall, Tolerate,
+    Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget, StallPolicy, Tolerate,
 };
 
 /// Byte offsets into the template's source.
@@ -156,8 +156,7 @@ pub struct Operation {
     pub priority: Option<u8>,
     pub fallback: Option<Fallback>,
     pub hedge: Option<Hedge>,
-    /// `None`: the default of its kind; see `Operation::stall`.
-    pub stall: Option<Stall>,
+    pub stall: StallPolicy,
     pub budget: Option<Cap>,
     pub on_unknown: OnUnknown,
 }

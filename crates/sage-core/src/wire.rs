@@ -54,10 +54,20 @@ pub fn wait_text(wait: &Wait) -> String {
     match wait {
         Wait::Dependency => "dependency".into(),
         Wait::Slot(pool) => format!("slot({pool})"),
+        Wait::Quota(target, until) => until_text("quota", target, *until),
+        Wait::Breaker(target, until) => until_text("breaker", target, *until),
+        Wait::Budget => "budget".into(),
         Wait::Retry(at) => format!("retry({})", rfc3339(*at)),
         Wait::Approval => "approval".into(),
         Wait::Unknown => "unknown".into(),
         Wait::Paused => "paused".into(),
+    }
+}
+
+fn until_text(what: &str, target: &str, until: Option<u64>) -> String {
+    match until {
+        Some(until) => format!("{what}({target}, {})", rfc3339(until)),
+        None => format!("{what}({target})"),
     }
 }
 

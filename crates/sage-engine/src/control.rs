@@ -23,6 +23,14 @@ pub enum Signal {
     Cancel {
         resumable: bool,
     },
+    /// A budget may spend more, or less, from now on.
+    #[serde(rename_all = "camelCase")]
+    Raise {
+        node: String,
+        cap: sage_core::budget::Cap,
+    },
+    /// What has not begun is given up.
+    Clear,
     #[serde(rename_all = "camelCase")]
     Answer {
         step: String,

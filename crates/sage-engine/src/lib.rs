@@ -14,6 +14,7 @@ mod evaluate;
 pub mod image;
 mod import;
 pub mod journal;
+pub mod limits;
 pub mod lock;
 pub mod open;
 mod perform;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sage_core::event::End;
 use sage_core::expr::{Jq, ResultSchema};
 use sage_core::policy::{FailureClass, OnUnknown};
-use sage_core::port::{StepCall, StepCx, StepExecutor, StepOutcome, Usage};
+use sage_core::port::{Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
 use sage_core::template::{Kind, Operation};
 use serde_json::{Map, Value, json};
 
@@ -62,26 +62,45 @@ impl Checks {
     }
 }
 
+/// How an attempt ended, with what it cost and what its target said.
+#[derive(Debug)]
+pub struct Ended {
+    pub end: End,
+    pub usage: Usage,
+    pub refusal: Option<Refusal>,
+}
+
+impl Ended {
+    pub fn failed(class: FailureClass, message: impl Into<String>) -> Ended {
+        Ended { end: failed(class, message), usage: Usage::default(), refusal: None }
+    }
+
+    pub fn stopped() -> Ended {
+        Ended { end: End::Stopped, usage: Usage::default(), refusal: None }
+    }
+}
+
 fn failed(class: FailureClass, message: impl Into<String>) -> End {
     End::Failed { class, message: message.into(), partial: None }
 }
 
 impl Attempt {
-    pub async fn perform(mut self) -> (End, Usage) {
+    pub async fn perform(mut self) -> Ended {
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,
-            Err(error) => return (failed(FailureClass::Invalid, error.to_string()), Usage::default()),
+            Err(error) => return Ended::failed(FailureClass::Invalid, error.to_string()),
         }
+        let done = |end, usage| Ended { end, usage, refusal: None };
         if let Some(result) = self.reconcile().await {
-            return (self.check(result).await, Usage::default());
+            return done(self.check(result).await, Usage::default());
         }
         match self.executor.execute(self.cx.clone(), self.call.clone()).await {
-            StepOutcome::Succeeded { result, usage } => (self.check(result).await, usage),
-            StepOutcome::Stopped { usage } => (End::Stopped, usage),
-            StepOutcome::Failed { class, message, partial, usage, .. } => {
+            StepOutcome::Succeeded { result, usage } => done(self.check(result).await, usage),
+            StepOutcome::Stopped { usage } => done(End::Stopped, usage),
+            StepOutcome::Failed { class, message, partial, usage, refusal } => {
                 // A partial result that cannot be kept must not hide why the attempt failed.
                 let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
-                (End::Failed { class, message, partial }, usage)
+                Ended { end: End::Failed { class, message, partial }, usage, refusal }
             }
         }
     }

@@ -53,6 +53,11 @@ impl Project {
         self.state().join(format!("workflow-{feature}.lock"))
     }
 
+    /// Slots, breakers and quotas that the runs of the project share.
+    pub fn limits(&self) -> PathBuf {
+        self.state().join("limits")
+    }
+
     pub fn templates(&self) -> PathBuf {
         self.dir.join("templates")
     }

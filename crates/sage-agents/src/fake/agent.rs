@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::line::{ErrorLine, Line};
-use super::script::{Fault, Script, Turn};
+use super::line::Line;
+use super::script::{Fault, Response, Script, Turn};
+use super::server::{self, Answer};
+use crate::complaint::Complaint;
 
 /// Where a flood ends if nobody stops it.
 const FLOOD_BYTES: usize = 1 << 30;
+/// How often a hanging agent looks for a reminder.
+const NUDGE_POLL: Duration = Duration::from_millis(20);
 
 /// Entry of `sage debug fake-agent <script.json> [--attempt n]`; works in the current directory.
 pub fn fake_agent_main(script: &Path, attempt: u32) -> ExitCode {
@@ -29,7 +33,20 @@ pub fn fake_agent_main(script: &Path, attempt: u32) -> ExitCode {
 }
 
 fn play(turn: &Turn) -> io::Result<ExitCode> {
-    std::thread::sleep(Duration::from_millis(turn.delay_ms));
+    if let Some(limits) = turn.limits {
+        print_line(&Line::Limits(limits))?;
+    }
+    // Held to the end of the turn, however it ends: so long the server sees it as in flight.
+    let _served = match turn.server.as_ref().map(server::call).transpose()? {
+        Some(Answer::Refused(complaint)) => return fail(complaint),
+        Some(Answer::Served(call)) => Some(call),
+        None => None,
+    };
+    sleep_ms(turn.delay_ms);
+    for _ in 0..turn.beats {
+        sleep_ms(turn.beat_ms);
+        print_line(&Line::Text { text: ".".into() })?;
+    }
     if let Some(ask) = &turn.ask {
         print_line(&Line::Ask { ask: ask.clone() })?;
     }
@@ -39,24 +56,36 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
     if let Some(command) = &turn.run {
         run_command(command)?;
     }
-    if let Some(text) = &turn.say {
-        print_line(&Line::Text { text: text.clone() })?;
-    }
-    if let Some(usage) = &turn.usage {
-        print_line(&Line::Usage(usage.clone()))?;
-    }
+    turn.responses.iter().try_for_each(respond)?;
+    respond(&Response { say: turn.say.clone(), usage: turn.usage.clone(), delay_ms: 0 })?;
     match turn.fault {
         Some(fault) => misbehave(fault, turn),
-        None => {
-            print_line(&Line::Result { result: turn.answer().unwrap_or(Value::Null) })?;
-            Ok(ExitCode::SUCCESS)
-        }
+        None => succeed(turn),
     }
+}
+
+fn respond(response: &Response) -> io::Result<()> {
+    sleep_ms(response.delay_ms);
+    if let Some(text) = &response.say {
+        print_line(&Line::Text { text: text.clone() })?;
+    }
+    if let Some(usage) = &response.usage {
+        print_line(&Line::Usage(usage.clone()))?;
+    }
+    Ok(())
+}
+
+fn succeed(turn: &Turn) -> io::Result<ExitCode> {
+    print(format!("{}\n", result_line(turn)?).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn misbehave(fault: Fault, turn: &Turn) -> io::Result<ExitCode> {
     match fault {
-        Fault::Hang => hang(),
+        Fault::Hang => {
+            hang_until_nudged(turn.wake_on_nudge);
+            return succeed(turn);
+        }
         Fault::Crash => crash(turn),
         Fault::Garbage => print(b"\xff\xfe not json \x00\x1b[31m\n{\"type\":\"result\"\n[1,2\n")?,
         Fault::Truncated => {
@@ -66,10 +95,10 @@ fn misbehave(fault: Fault, turn: &Turn) -> io::Result<ExitCode> {
         Fault::SilentExit => {}
         Fault::IgnoreTerm => ignore_term()?,
         Fault::Flood => flood()?,
-        Fault::RateLimit => return fail("rate-limit", "too many requests", turn),
-        Fault::Quota => return fail("quota", "the quota is used up", turn),
-        Fault::Overloaded => return fail("overloaded", "the service is overloaded", turn),
-        Fault::Auth => return fail("auth", "not logged in", turn),
+        Fault::RateLimit => return fail(complaint("rate-limit", "too many requests", turn)),
+        Fault::Quota => return fail(complaint("quota", "the quota is used up", turn)),
+        Fault::Overloaded => return fail(complaint("overloaded", "the service is overloaded", turn)),
+        Fault::Auth => return fail(complaint("auth", "not logged in", turn)),
         Fault::DoubleResult => {
             let line = result_line(turn)?;
             print(format!("{line}\n{line}\n").as_bytes())?;
@@ -81,6 +110,15 @@ fn misbehave(fault: Fault, turn: &Turn) -> io::Result<ExitCode> {
 fn hang() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(3_600));
+    }
+}
+
+/// Returns after `count` reminders; without a file for them, or with 0, it hangs for good.
+fn hang_until_nudged(count: u32) {
+    let Some(path) = std::env::var_os("SAGE_NUDGE").filter(|_| count > 0) else { hang() };
+    let nudges = || std::fs::read_to_string(&path).ok()?.trim().parse::<u32>().ok();
+    while nudges().is_none_or(|nudges| nudges < count) {
+        std::thread::sleep(NUDGE_POLL);
     }
 }
 
@@ -114,21 +152,30 @@ fn flood() -> io::Result<()> {
     Ok(())
 }
 
-fn fail(class: &str, message: &str, turn: &Turn) -> io::Result<ExitCode> {
-    print_line(&Line::Error(ErrorLine {
+fn complaint(class: &str, message: &str, turn: &Turn) -> Complaint {
+    Complaint {
         class: class.into(),
         message: message.into(),
         retry_after_ms: turn.retry_after_ms,
         reset_at: turn.reset_at.clone(),
-    }))?;
+    }
+}
+
+fn fail(complaint: Complaint) -> io::Result<ExitCode> {
+    print_line(&Line::Error(complaint))?;
     Ok(ExitCode::FAILURE)
 }
 
 /// Only below the working directory: scripts come with bug reports of strangers.
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Err(io::Error::other(format!("`{}` leaves the working directory", path.display())));
+pub fn check_inside(path: &Path) -> io::Result<()> {
+    if path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Ok(());
     }
+    Err(io::Error::other(format!("`{}` leaves the working directory", path.display())))
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    check_inside(path)?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -139,6 +186,10 @@ fn write_file(path: &Path, text: &str) -> io::Result<()> {
 fn run_command(command: &str) -> io::Result<()> {
     let status = Command::new("/bin/sh").arg("-c").arg(command).stdout(Stdio::from(io::stderr())).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("`{command}` failed: {status}"))) }
+}
+
+fn sleep_ms(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
 }
 
 fn result_line(turn: &Turn) -> io::Result<String> {

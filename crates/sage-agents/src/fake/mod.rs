@@ -9,12 +9,13 @@
 mod agent;
 mod line;
 mod script;
+mod server;
 mod transcript;
 
 use std::ffi::OsString;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Progress, StepOutcome};
+use sage_core::port::StepOutcome;
 use serde_json::{Map, Value};
 
 pub use agent::fake_agent_main;
@@ -32,7 +33,7 @@ pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
         Ok(finished) => finished,
         Err(miss) => return miss.into(),
     };
-    transcript.end();
+    transcript.end(&*attempt.cx.progress);
     match judge(&finished, &transcript) {
         Ok(result) => StepOutcome::Succeeded { result, usage: transcript.usage },
         Err(miss) => {
@@ -52,13 +53,7 @@ async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Fin
         "--attempt".into(),
         attempt.call.attempt.to_string().into(),
     ];
-    let progress = &attempt.cx.progress;
-    let mut on_stdout = |chunk: &[u8]| {
-        if transcript.push(chunk) {
-            // All of this attempt so far: a report that is lost or comes twice changes nothing.
-            progress(Progress::Usage(transcript.usage.clone()));
-        }
-    };
+    let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, &*attempt.cx.progress);
     // The transcript keeps what is needed; the raw output is in the log.
     attempt.run(argv, attempt.params().env("env")?, None, 0, &mut on_stdout).await
 }
@@ -79,7 +74,7 @@ fn script(attempt: &Attempt<'_>) -> Result<String, Miss> {
 fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
     let code = exit_code(&finished.end)?;
     if let Some(error) = &transcript.error {
-        return Err(Miss::failed(error.failure_class(), error.describe()));
+        return Err(error.to_miss());
     }
     if code != 0 {
         let message = exit_message(code, &finished.stdout, &finished.stderr);
@@ -97,7 +92,7 @@ fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
     }
 }
 
-/// What an agent that failed has left: its result or text, and what it said about trying again.
+/// What an agent that failed has left: its result, its text.
 fn partial(transcript: &Transcript) -> Option<Value> {
     let mut left = Map::new();
     if let [result] = transcript.results.as_slice() {
@@ -105,10 +100,6 @@ fn partial(transcript: &Transcript) -> Option<Value> {
     }
     if !transcript.text.is_empty() {
         left.insert("text".into(), transcript.text.clone().into());
-    }
-    if let Some(error) = &transcript.error {
-        left.extend(error.retry_after_ms.map(|ms| ("retryAfterMs".into(), ms.into())));
-        left.extend(error.reset_at.iter().map(|time| ("resetAt".into(), time.clone().into())));
     }
     (!left.is_empty()).then_some(Value::Object(left))
 }

@@ -1,9 +1,10 @@
 //! What the fake agent has said so far: its lines, read as they come, in bounded memory.
 
-use sage_core::port::Usage;
+use sage_core::port::{Progress, Usage};
 use serde_json::Value;
 
-use super::line::{ErrorLine, Line};
+use super::line::Line;
+use crate::complaint::Complaint;
 
 #[derive(Debug)]
 pub struct Transcript {
@@ -13,10 +14,11 @@ pub struct Transcript {
     /// Longest line, and most text that is kept.
     cap_bytes: usize,
     pub text: String,
+    /// Of all responses so far.
     pub usage: Usage,
     /// At most two: the second one is already a mistake.
     pub results: Vec<Value>,
-    pub error: Option<ErrorLine>,
+    pub error: Option<Complaint>,
     pub garbage_lines: u64,
 }
 
@@ -34,22 +36,20 @@ impl Transcript {
         }
     }
 
-    /// Returns whether the usage has changed.
-    pub fn push(&mut self, chunk: &[u8]) -> bool {
-        let mut used = false;
+    /// Takes in a chunk of output; `tell` hears what others need to know at once.
+    pub fn push(&mut self, chunk: &[u8], tell: &dyn Fn(Progress)) {
         let mut parts = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(part) = parts.next() {
             self.extend(part);
             if parts.peek().is_some() {
-                used |= self.close();
+                self.close(tell);
             }
         }
-        used
     }
 
     /// The stream is over; a last line without its newline counts if it is whole.
-    pub fn end(&mut self) {
-        self.close();
+    pub fn end(&mut self, tell: &dyn Fn(Progress)) {
+        self.close(tell);
     }
 
     fn extend(&mut self, part: &[u8]) {
@@ -62,38 +62,36 @@ impl Transcript {
         }
     }
 
-    fn close(&mut self) -> bool {
+    fn close(&mut self, tell: &dyn Fn(Progress)) {
         let line = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.skipping) {
             self.garbage_lines += 1;
-            return false;
+            return;
         }
         if line.iter().all(u8::is_ascii_whitespace) {
-            return false;
+            return;
         }
         match serde_json::from_slice(&line) {
-            Ok(line) => self.take(line),
-            Err(_) => {
-                self.garbage_lines += 1;
-                false
-            }
+            Ok(line) => self.take(line, tell),
+            Err(_) => self.garbage_lines += 1,
         }
     }
 
-    fn take(&mut self, line: Line) -> bool {
+    fn take(&mut self, line: Line, tell: &dyn Fn(Progress)) {
         match line {
             Line::Text { text } if self.text.len() + text.len() <= self.cap_bytes => self.text += &text,
             Line::Text { .. } | Line::Ask { .. } => {}
             Line::Usage(usage) => {
                 self.usage.add(&usage);
-                return true;
+                // All of this attempt so far: a report that is lost or comes twice changes nothing.
+                tell(Progress::Usage(self.usage.clone()));
             }
+            Line::Limits(signal) => tell(Progress::Quota(signal)),
             Line::Result { result } if self.results.len() < 2 => self.results.push(result),
             Line::Result { .. } => {}
             // The first one is the cause.
             Line::Error(error) => _ = self.error.get_or_insert(error),
         }
-        false
     }
 }
 
@@ -108,13 +106,18 @@ mod tests {
             {\"type\":\"usage\",\"input\":4,\"output\":1}\n{\"type\":\"result\",\"result\":{\"a\":1}}";
         for size in 1..text.len() {
             let mut transcript = Transcript::new(1_000);
-            let changes = text.chunks(size).filter(|chunk| transcript.push(chunk)).count();
-            transcript.end();
+            let told = std::cell::RefCell::new(Vec::new());
+            let tell = |it: Progress| match it {
+                Progress::Usage(usage) => told.borrow_mut().push((usage.input, usage.output)),
+                other => panic!("{other:?}"),
+            };
+            text.chunks(size).for_each(|chunk| transcript.push(chunk, &tell));
+            transcript.end(&tell);
             assert_eq!(transcript.text, "hé");
             assert_eq!(transcript.garbage_lines, 1);
             assert_eq!((transcript.usage.input, transcript.usage.output), (Some(7), Some(1)));
             assert_eq!(transcript.results, [serde_json::json!({"a": 1})]);
-            assert!(changes >= 1);
+            assert_eq!(told.into_inner(), [(Some(3), None), (Some(7), Some(1))]);
         }
     }
 
@@ -122,14 +125,14 @@ mod tests {
     fn endless_lines_and_texts_stay_bounded() {
         let mut transcript = Transcript::new(100);
         for _ in 0..1_000 {
-            transcript.push(b"xxxxxxxxxx");
+            transcript.push(b"xxxxxxxxxx", &|_| {});
             assert!(transcript.open.capacity() <= 200);
         }
-        transcript.push(b"\n");
+        transcript.push(b"\n", &|_| {});
         for _ in 0..100 {
-            transcript.push(b"{\"type\":\"text\",\"text\":\"0123456789\"}\n");
+            transcript.push(b"{\"type\":\"text\",\"text\":\"0123456789\"}\n", &|_| {});
         }
-        transcript.push(b"{\"type\":\"result\",\"result\":1}\n");
+        transcript.push(b"{\"type\":\"result\",\"result\":1}\n", &|_| {});
         assert_eq!((transcript.garbage_lines, transcript.text.len(), transcript.results.len()), (1, 100, 1));
     }
 }

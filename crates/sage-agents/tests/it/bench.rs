@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use sage_agents::{AgentConfig, Executor, ExecutorConfig};
 use sage_core::policy::FailureClass;
-use sage_core::port::{BoxFuture, Progress, StepCall, StepCx, StepExecutor, StepOutcome, StopSignal, Usage};
+use sage_core::port::{
+    BoxFuture, Progress, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, StopSignal, Usage,
+};
 use sage_core::template::Kind;
 use serde_json::{Value, json};
 
@@ -114,6 +116,13 @@ impl Bench {
         self
     }
 
+    /// Works in the project of another one, with a scratch directory of its own.
+    pub fn beside(mut self, other: &Bench, path: &str) -> Bench {
+        self.cx.project = other.cx.project.clone();
+        self.call.path = path.into();
+        self
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -142,6 +151,16 @@ impl Bench {
     /// Runs while `story` happens beside it.
     pub async fn run_with(&self, story: impl Future<Output = ()>) -> Outcome {
         tokio::join!(self.run(), story).0
+    }
+
+    /// What was reported as used, in the order of the reports.
+    pub fn usages(&self) -> Vec<Usage> {
+        let progress = self.progress.lock().unwrap();
+        let used = progress.iter().filter_map(|it| match it {
+            Progress::Usage(usage) => Some(usage.clone()),
+            _ => None,
+        });
+        used.collect()
     }
 
     pub fn spawned_pid(&self) -> Option<u32> {
@@ -179,9 +198,9 @@ impl Outcome {
     #[track_caller]
     pub fn failed(self, wanted: FailureClass) -> Failure {
         match self.0 {
-            StepOutcome::Failed { class, message, partial, usage, .. } => {
+            StepOutcome::Failed { class, message, partial, usage, refusal } => {
                 assert_eq!(class, wanted, "{message}");
-                Failure { message, partial: partial.unwrap_or_default(), usage }
+                Failure { message, partial: partial.unwrap_or_default(), usage, refusal }
             }
             other => panic!("not a failure: {other:?}"),
         }
@@ -198,6 +217,7 @@ pub struct Failure {
     pub message: String,
     pub partial: Value,
     pub usage: Usage,
+    pub refusal: Option<Refusal>,
 }
 
 impl Failure {

@@ -2,6 +2,7 @@
 
 use sage_agents::AgentConfig;
 use sage_core::policy::FailureClass;
+use sage_core::port::{Refusal, StepOutcome, Usage};
 use sage_core::template::Kind;
 use serde_json::json;
 
@@ -46,6 +47,83 @@ async fn exit_0_without_an_answer_is_not_a_success() {
     cut.run().await.failed(FailureClass::Invalid).says("too long");
     let failure = Bench::command(&["sh", "-c", "echo half; exit 9"], "go").run().await;
     assert_eq!(failure.failed(FailureClass::Failed).partial, "half\n");
+}
+
+fn last_word(note: serde_json::Value, code: u32) -> Bench {
+    let script = r#"echo half; echo "warming up" >&2; printf '%s\n' "$NOTE" >&2; exit "$CODE""#;
+    let env = json!({"NOTE": note.to_string(), "CODE": code.to_string()});
+    Bench::command(&["sh", "-c", script], "go").param("env", env)
+}
+
+// covers: R7
+#[tokio::test]
+async fn a_program_says_why_it_failed_and_when_to_try_again() {
+    for (name, class) in [
+        ("rate-limit", FailureClass::RateLimit),
+        ("quota", FailureClass::Quota),
+        ("overloaded", FailureClass::Transient),
+        ("auth", FailureClass::Auth),
+        ("invalid", FailureClass::Invalid),
+        ("moody", FailureClass::Failed),
+    ] {
+        let note = json!({"sage": {
+            "class": name, "message": "not now", "retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z",
+            "usage": {"input": 7, "costUsd": 0.5},
+        }});
+        // Who says that it has failed has failed, whatever its exit code says.
+        for code in [1, 75, 0] {
+            let failure = last_word(note.clone(), code).run().await.failed(class);
+            let reset_at_ms = Some(1_893_456_000_000);
+            assert_eq!(failure.refusal, Some(Refusal { retry_after_ms: Some(1500), reset_at_ms }));
+            assert_eq!(failure.usage, Usage { input: Some(7), cost_usd: Some(0.5), ..Usage::default() });
+            assert_eq!(failure.partial, "half\n");
+            failure.says(&format!("{name}: not now"));
+        }
+    }
+    let failure = last_word(json!({"sage": {"class": "auth"}}), 3).run().await.failed(FailureClass::Auth);
+    assert_eq!((failure.message.as_str(), failure.refusal), ("auth: exit code 3: warming up", None));
+}
+
+// covers: R7
+#[tokio::test]
+async fn exit_75_is_a_passing_failure() {
+    let failure = Bench::command(&["sh", "-c", "echo busy >&2; exit 75"], "go").run().await;
+    let failure = failure.failed(FailureClass::Transient).says("exit code 75: busy");
+    assert_eq!(failure.refusal, None);
+    // Shell steps know nothing of that.
+    Bench::shell("exit 75").run().await.failed(FailureClass::Failed);
+}
+
+#[tokio::test]
+async fn a_program_says_what_it_has_used() {
+    let usage = json!({"input": 900, "cacheRead": 50, "cacheWrite": 5, "output": 40, "reasoning": 4});
+    let expected = Usage {
+        input: Some(900),
+        cache_read: Some(50),
+        cache_write: Some(5),
+        output: Some(40),
+        reasoning: Some(4),
+        cost_usd: None,
+    };
+    let note = json!({ "sage": { "usage": usage } });
+    let outcome = last_word(note.clone(), 0).run().await.0;
+    let StepOutcome::Succeeded { result, usage } = outcome else { panic!("{outcome:?}") };
+    assert_eq!((result, usage), (json!("half"), expected.clone()));
+    let failure = last_word(note, 2).run().await.failed(FailureClass::Failed);
+    assert_eq!((failure.message.as_str(), failure.usage), ("exit code 2: warming up", expected));
+    // Not the last line: ordinary output.
+    let script = r#"echo '{"sage":{"class":"auth","usage":{"input":1}}}' >&2; echo done >&2; echo fine"#;
+    let outcome = Bench::command(&["sh", "-c", script], "go").run().await.0;
+    assert!(matches!(outcome, StepOutcome::Succeeded { usage, .. } if usage.is_empty()));
+}
+
+// covers: S4
+#[tokio::test]
+async fn what_was_used_before_a_timeout_counts() {
+    let script = r#"echo '{"sage":{"class":"auth","usage":{"input":9}}}' >&2; sleep 3600"#;
+    let failure = Bench::command(&["sh", "-c", script], "go").timeout(1_000).run().await;
+    let failure = failure.failed(FailureClass::Timeout).says("timed out");
+    assert_eq!(failure.usage.input, Some(9));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Progress, StepOutcome, Stop, Usage};
+use sage_core::port::{Level, Progress, QuotaSignal, Refusal, StepOutcome, Stop, Usage};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, sage, until};
@@ -25,9 +25,7 @@ async fn a_turn_says_writes_runs_and_answers() {
     let expected = Usage { input: Some(10), cache_read: Some(5), output: Some(2), ..Usage::default() };
     assert_eq!(usage, expected);
     assert_eq!((bench.read("docs/a.md"), bench.read("ran")), ("text".to_string(), "ran\n".to_string()));
-    assert!(
-        bench.progress.lock().unwrap().iter().any(|it| matches!(it, Progress::Usage(it) if *it == expected))
-    );
+    assert_eq!(bench.usages(), [expected]);
 }
 
 // covers: R7
@@ -104,9 +102,88 @@ async fn errors_of_a_provider_keep_their_class_and_times() {
             "fault": name, "retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z", "usage": {"input": 4},
         });
         let failure = Bench::fake(json!([turn])).run().await.failed(class).says(name);
-        assert_eq!(failure.partial, json!({"retryAfterMs": 1500, "resetAt": "2030-01-01T00:00:00Z"}));
+        let reset_at_ms = Some(1_893_456_000_000);
+        assert_eq!(failure.refusal, Some(Refusal { retry_after_ms: Some(1500), reset_at_ms }));
+        assert_eq!(failure.partial, Value::Null);
         assert_eq!(failure.usage.input, Some(4));
+        assert_eq!(fault(name).run().await.failed(class).refusal, None);
     }
+    assert_eq!(fault("crash").run().await.failed(FailureClass::Lost).refusal, None);
+}
+
+// covers: R7
+#[tokio::test]
+async fn what_the_target_says_about_its_limits_is_passed_on() {
+    let limits = json!({
+        "requests": {"limit": 50, "left": 3, "resetAfterMs": 1200}, "inputTokens": {"limit": 1000, "left": 0},
+    });
+    for fault in [Value::Null, json!("overloaded")] {
+        let bench = Bench::fake(json!([{ "limits": limits, "fault": fault, "say": "x" }]));
+        bench.run().await;
+        let signal = QuotaSignal {
+            requests: Some(Level { limit: 50, left: 3, reset_after_ms: Some(1200) }),
+            input_tokens: Some(Level { limit: 1000, left: 0, reset_after_ms: None }),
+            output_tokens: None,
+        };
+        let progress = bench.progress.lock().unwrap();
+        let told: Vec<QuotaSignal> = progress
+            .iter()
+            .filter_map(|it| match it {
+                Progress::Quota(signal) => Some(*signal),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [signal]);
+    }
+}
+
+fn used(input: u64, output: u64) -> Usage {
+    Usage { input: Some(input), output: Some(output), ..Usage::default() }
+}
+
+#[tokio::test]
+async fn usage_is_the_sum_of_all_responses() {
+    let bench = Bench::fake(json!([{
+        "responses": [
+            {"say": "one, ", "usage": {"input": 100, "output": 10}},
+            {"say": "two, ", "delayMs": 10},
+            {"usage": {"input": 200, "output": 20}},
+        ],
+        "say": "three", "usage": {"input": 300, "output": 30},
+    }]));
+    let StepOutcome::Succeeded { result, usage } = bench.run().await.0 else { panic!("no success") };
+    assert_eq!((result, &usage), (json!("three"), &used(600, 60)));
+    assert_eq!(bench.usages(), [used(100, 10), used(300, 30), used(600, 60)]);
+    // What was said last is the result.
+    let last = Bench::fake(json!([{"responses": [{"say": "one"}, {"say": "two"}]}]));
+    assert_eq!(last.run().await.succeeded(), "two");
+}
+
+// covers: R7
+#[tokio::test]
+async fn an_agent_can_be_stopped_between_two_responses() {
+    let bench = Bench::fake(json!([{
+        "responses": [
+            {"say": "one", "usage": {"input": 100, "output": 10}},
+            {"say": "never", "delayMs": 3_600_000, "usage": {"input": 1, "output": 1}},
+        ],
+    }]));
+    let story = async {
+        until("the first response", || !bench.usages().is_empty()).await;
+        bench.cx.stop.set(Stop::Graceful);
+    };
+    let outcome = bench.run_with(story).await.0;
+    assert!(matches!(&outcome, StepOutcome::Stopped { usage } if *usage == used(100, 10)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_beat_shows_progress_without_a_result() {
+    let start = Instant::now();
+    let bench = Bench::fake(json!([{"beatMs": 40, "beats": 5, "fault": "silent-exit"}]));
+    assert_eq!(bench.run().await.failed(FailureClass::Lost).partial, json!({"text": "....."}));
+    assert!(start.elapsed() >= Duration::from_millis(200));
+    let alive = bench.progress.lock().unwrap().iter().filter(|it| matches!(it, Progress::Alive)).count();
+    assert!(alive >= 2, "{alive}");
 }
 
 // covers: S4, R14

@@ -4,7 +4,12 @@
 //! every cap above it. Money is counted in millionths of a dollar, because sums of floats drift.
 
 mod amount;
+pub(crate) mod decimal;
+mod estimate;
 mod ledger;
+#[cfg(test)]
+mod tests;
 
 pub use amount::{Amount, Cap, CapError};
-pub use ledger::{Ledger, Node, Short};
+pub use estimate::{History, MIN_MICRO_USD, MIN_TOKENS, reservation};
+pub use ledger::{Ledger, Node, RUN, Short};

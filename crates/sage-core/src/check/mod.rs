@@ -6,6 +6,7 @@
 
 mod ancestry;
 mod expressions;
+mod limits;
 mod names;
 mod phases;
 mod workflows;
@@ -65,6 +66,7 @@ fn check_into(
 ) {
     let names = Names::new(template, problems);
     phases::check(&names, document, problems);
+    limits::check(template, document, problems);
     let ancestry = (!phases::find_cycle(&names, problems)).then(|| Ancestry::new(&names));
     if let Some(ancestry) = &ancestry {
         phases::check_repeats(&names, ancestry, problems);
@@ -112,10 +114,14 @@ impl Document<'_, '_> {
         }
     }
 
+    fn phase_field(&self, phase: usize, field: &str) -> Option<&Node<'_>> {
+        let Data::Seq(phases) = &self.root?.get("phases")?.data else { return None };
+        phases.get(phase)?.get(field)
+    }
+
     /// The node of an operation's field, if the document still has the shape of the template.
     fn operation_field(&self, phase: usize, position: usize, field: &str) -> Option<&Node<'_>> {
-        let Data::Seq(phases) = &self.root?.get("phases")?.data else { return None };
-        let operations = phases.get(phase)?.get("operations")?;
+        let operations = self.phase_field(phase, "operations")?;
         match &operations.data {
             Data::Seq(items) => items.get(position)?.get(field),
             _ => operations.get(field),

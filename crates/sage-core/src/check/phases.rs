@@ -18,7 +18,7 @@ pub fn check(names: &Names<'_>, document: &Document<'_, '_>, problems: &mut Diag
             let message = format!("phase `{}` is empty: it has no operations", printable(&phase.id));
             problems.push(Diagnostic::error(format_args!("phases[{p}].operations"), phase.span, message));
         }
-        if let Join::AtLeastCount(count) = phase.join
+        if let Join::AtLeastCount(count) | Join::FirstCount(count) = phase.join
             && count as usize > phase.operations.len()
             && !phase.operations.is_empty()
         {

@@ -1,5 +1,7 @@
 //! Whole templates through `load`: graphs of every shape, names, expressions, sub-workflows.
 
+mod limits;
+
 use std::fmt::Write as _;
 use std::time::Instant;
 

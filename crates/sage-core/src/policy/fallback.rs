@@ -38,6 +38,8 @@ impl Fallback {
 }
 
 impl FallbackOn {
+    pub const ALL: [FallbackOn; 3] = [FallbackOn::Failure, FallbackOn::Breaker, FallbackOn::Quota];
+
     pub fn name(self) -> &'static str {
         match self {
             FallbackOn::Failure => "failure",

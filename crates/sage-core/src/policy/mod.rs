@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use fallback::{Alternative, Fallback, FallbackOn};
 pub use hedge::Hedge;
 pub use retry::{Backoff, Jitter, Retry, RetryBudget};
-pub use stall::{Rung, Stall, StallEnd};
+pub use stall::{Rung, Stall, StallEnd, StallPolicy};
 
 /// How many members of a phase must succeed for the phase to count as reached.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]

@@ -86,7 +86,7 @@ impl Retry {
             Jitter::Decorrelated if self.backoff == Backoff::Exponential => {
                 let most = last_ms.unwrap_or(self.delay_ms).saturating_mul(3).max(self.delay_ms);
                 let spread = (most - self.delay_ms) as f64 * random;
-                (self.delay_ms + spread as u64).min(self.max_delay_ms)
+                self.delay_ms.saturating_add(spread as u64).min(self.max_delay_ms)
             }
             Jitter::Equal | Jitter::Decorrelated => (capped as f64 * (0.5 + 0.5 * random)) as u64,
         }

@@ -12,6 +12,17 @@ pub struct Stall {
     pub then: StallEnd,
 }
 
+/// What a step says about stalls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum StallPolicy {
+    /// Nothing: as its kind does.
+    #[default]
+    Default,
+    /// `stall: false`: silence means nothing.
+    Off,
+    Custom(Stall),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StallEnd {
     /// A person decides whether it runs again; the rest of the run goes on.

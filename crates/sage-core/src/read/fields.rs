@@ -136,26 +136,38 @@ impl<'n, 'a> Fields<'n, 'a> {
 
     /// A list of names; a single one may stand without brackets.
     pub fn names(&self, name: &str, problems: &mut Diagnostics) -> Vec<Named> {
+        let mut names = Vec::new();
+        self.each_text(name, "name", problems, |text, span, _, _| {
+            names.push(Named { name: text.to_owned(), span });
+        });
+        names
+    }
+
+    /// Each text of a list with its place; a single one may stand without brackets. `what` it is: "name".
+    pub fn each_text(
+        &self,
+        name: &str,
+        what: &str,
+        problems: &mut Diagnostics,
+        mut take: impl FnMut(&'n str, Span, &Place<'_>, &mut Diagnostics),
+    ) {
         let Some(node) = self.get(name) else {
-            return Vec::new();
+            return;
         };
         let place = self.place.field(name);
-        let items = match &node.data {
-            Data::Str(_) => std::slice::from_ref(node),
-            Data::Seq(items) => items,
-            _ => {
-                problems.push(expected("a list of names", node, &place));
-                return Vec::new();
+        match &node.data {
+            Data::Str(text) => take(text, node.span, &place, problems),
+            Data::Seq(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let place = place.index(index);
+                    match item.as_str() {
+                        Some(text) => take(text, item.span, &place, problems),
+                        None => problems.push(expected(&format!("a {what}"), item, &place)),
+                    }
+                }
             }
-        };
-        let mut names = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            match item.as_str() {
-                Some(text) => names.push(Named { name: text.to_owned(), span: item.span }),
-                None => problems.push(expected("a name", item, &place.index(index))),
-            }
+            _ => problems.push(expected(&format!("a list of {what}s"), node, &place)),
         }
-        names
     }
 
     pub fn missing(&self, name: &str, problems: &mut Diagnostics) {

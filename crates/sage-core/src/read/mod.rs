@@ -4,8 +4,10 @@
 //! must say: a test compares them. A field that DESIGN names and this version does not carry out is a
 //! warning if leaving it out only costs time or money, and an error if the result would be another one.
 
+mod fallback;
 mod fields;
 mod filter;
+mod limits;
 mod operation;
 mod params;
 mod phase;
@@ -19,6 +21,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+pub use limits::TARGET_KINDS;
 pub use operation::OPERATION_FIELDS;
 pub use params::param_names;
 pub use phase::PHASE_FIELDS;
@@ -29,7 +32,18 @@ use crate::template::{Kind, Template};
 use fields::{Fields, expected};
 use place::Place;
 
-pub const TEMPLATE_FIELDS: &[&str] = &["$schema", "name", "description", "timeout", "inputs", "phases"];
+pub const TEMPLATE_FIELDS: &[&str] = &[
+    "$schema",
+    "name",
+    "description",
+    "timeout",
+    "inputs",
+    "budget",
+    "onBudget",
+    "retryBudget",
+    "priority",
+    "phases",
+];
 
 /// All lists of field names, with the place in the JSON Schema that must say the same.
 pub const FIELD_LISTS: &[(&str, &[&str])] = &[
@@ -40,6 +54,12 @@ pub const FIELD_LISTS: &[(&str, &[&str])] = &[
     ("/$defs/join/oneOf/1/properties", policies::JOIN_FIELDS),
     ("/$defs/retry/oneOf/2/properties", policies::RETRY_FIELDS),
     ("/$defs/onUnknown/oneOf/1/properties", policies::ON_UNKNOWN_FIELDS),
+    ("/$defs/timeouts/oneOf/1/properties", limits::TIMEOUT_FIELDS),
+    ("/$defs/budget/oneOf/2/properties", limits::BUDGET_FIELDS),
+    ("/$defs/hedge/oneOf/1/properties", limits::HEDGE_FIELDS),
+    ("/$defs/stall/oneOf/2/properties", limits::STALL_FIELDS),
+    ("/$defs/fallback/oneOf/2/properties", fallback::FALLBACK_FIELDS),
+    ("/$defs/alternative/oneOf/1/properties", fallback::ALTERNATIVE_FIELDS),
     ("/$defs/filter/oneOf/1/properties", filter::FILTER_FIELDS),
     ("/$defs/expect/properties", operation::EXPECT_FIELDS),
 ];
@@ -86,10 +106,10 @@ pub(crate) fn read_into(node: &Node<'_>, library: &Library, problems: &mut Diagn
         description: fields.text("description", problems).map(str::to_owned),
         timeout_ms: fields.timeout_ms("timeout", problems),
         inputs,
-        budget: None,
-        on_budget: Default::default(),
-        retry_budget: None,
-        priority: None,
+        budget: limits::budget(&fields, problems),
+        on_budget: policies::on_budget(&fields, problems),
+        retry_budget: limits::retry_budget(&fields, problems),
+        priority: policies::priority(&fields, problems),
         phases: Vec::new(),
     };
     match fields.get("phases") {

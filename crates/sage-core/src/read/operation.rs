@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, expected, source_of};
 use super::place::Place;
-use super::{Base, Library, filter, id, params, policies};
+use super::{Base, Library, fallback, filter, id, limits, params, policies};
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
 use crate::expr;
 use crate::source::{Data, Node};
@@ -31,20 +31,21 @@ pub const OPERATION_FIELDS: &[&str] = &[
     "retry",
     "timeout",
     "idleTimeout",
+    "stall",
     "fallback",
     "hedge",
     "cache",
     "pool",
+    "target",
     "priority",
     "budget",
     "isolation",
     "verify",
     "onUnknown",
-    "affinity",
 ];
 
 /// Only time or money is lost when these are left out, so they are accepted with a warning.
-const WITHOUT_EFFECT: &[&str] = &["cache", "fallback", "hedge", "budget", "session", "role", "affinity"];
+const WITHOUT_EFFECT: &[&str] = &["cache", "session", "role"];
 
 pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
 
@@ -61,6 +62,7 @@ pub fn read(
     if let Some(base) = &known {
         refuse_kind(&fields, base.kind, problems);
     }
+    let known_kind = known.as_ref().map(|base| base.kind);
     // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
     let base = known.unwrap_or_else(|| Base::new(Kind::Synthesize));
     let kind = base.kind;
@@ -70,6 +72,8 @@ pub fn read(
     let schema = schema(&fields, problems).or(base.schema);
     let own_filter = filter::read(&fields, problems);
     let base_filter = base.filter.as_ref().and_then(|filter| filter::of_base(filter, node.span));
+    let timeouts = limits::timeouts(&fields, problems);
+    let on_unknown = policies::on_unknown(&fields, problems);
     let operation = Operation {
         id: id(&fields, problems).unwrap_or_default(),
         span: fields.get("id").or(fields.get("type")).map_or(first_byte(node), |named| named.span),
@@ -89,19 +93,19 @@ pub fn read(
         filter: own_filter.or(base_filter),
         output: output(&fields, problems),
         expect: expect(&fields, problems),
-        retry: policies::retry(&fields, problems),
-        timeout_ms: fields.timeout_ms("timeout", problems),
-        idle_timeout_ms: fields.timeout_ms("idleTimeout", problems),
-        step_timeout_ms: None,
-        queue_timeout_ms: None,
-        pools: fields.text("pool", problems).map(|pool| (pool.to_owned(), 1)).into_iter().collect(),
-        targets: Vec::new(),
-        fallback: None,
-        hedge: None,
-        stall: None,
-        budget: None,
+        retry: policies::retry(&fields, kind, problems),
+        timeout_ms: timeouts.attempt,
+        step_timeout_ms: timeouts.step,
+        idle_timeout_ms: timeouts.idle,
+        queue_timeout_ms: timeouts.queue,
+        pools: limits::pools(&fields, problems),
+        targets: limits::targets(&fields, problems),
         priority: policies::priority(&fields, problems),
-        on_unknown: policies::on_unknown(&fields, problems),
+        fallback: fallback::read(&fields, known_kind, problems),
+        hedge: limits::hedge(&fields, known_kind, &on_unknown, problems),
+        stall: limits::stall(&fields, problems),
+        budget: limits::budget(&fields, problems),
+        on_unknown,
     };
     warn_without_foreach(&fields, problems);
     Some(operation)
@@ -124,12 +128,24 @@ fn open<'n, 'a>(
         let hint = if is_param {
             Some(format!("write it under `params`: {{ {name}: ... }}"))
         } else {
-            did_you_mean(name, OPERATION_FIELDS.iter().copied())
+            elsewhere(name).or_else(|| did_you_mean(name, OPERATION_FIELDS.iter().copied()))
         };
         let message = format!("unknown field `{}`", printable(name));
         problems.push(Diagnostic::error(place.field(name), key.span, message).hint_if(hint));
     }
     Some(fields)
+}
+
+/// Where that is said which has no field here.
+fn elsewhere(name: &str) -> Option<String> {
+    let hint = match name {
+        // Such rules are about several steps at once.
+        "affinity" => "affinity rules are in sage.toml: [[affinity]]",
+        "stepTimeout" => "write it under `timeout`: { step: ... }",
+        "queueTimeout" => "write it under `timeout`: { queue: ... }",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 fn primitive(name: &str) -> Option<Kind> {
@@ -198,10 +214,6 @@ fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
         let (fits, what) = match (name, &node.data) {
             ("session" | "role", data) => (matches!(data, Data::Str(_)), "text"),
             ("cache", data) => (matches!(data, Data::Map(_) | Data::Bool(_)), "an object such as {ttl: 30d}"),
-            ("affinity", data) => {
-                (matches!(data, Data::Str(_) | Data::Seq(_) | Data::Map(_)), "text, a list or an object")
-            }
-            ("hedge" | "budget", Data::Seq(_) | Data::Bool(_)) => (false, "text, a number or an object"),
             _ => (true, ""),
         };
         if !fits {

@@ -4,13 +4,23 @@ use std::collections::{HashMap, HashSet};
 
 use super::fields::{Fields, expected};
 use super::place::Place;
-use super::{Library, bounded, id, operation, policies};
+use super::{Library, bounded, id, limits, operation, policies};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Data, Node};
 use crate::template::{Named, Operation, Phase, Repeat};
 
-pub const PHASE_FIELDS: &[&str] =
-    &["id", "name", "join", "onJoin", "onFailure", "dependencies", "operations", "timeout", "repeat"];
+pub const PHASE_FIELDS: &[&str] = &[
+    "id",
+    "name",
+    "join",
+    "onJoin",
+    "onFailure",
+    "dependencies",
+    "operations",
+    "timeout",
+    "repeat",
+    "budget",
+];
 
 pub const REPEAT_FIELDS: &[&str] = &["from", "while", "max"];
 
@@ -38,7 +48,7 @@ pub fn read(
         operations: operations(&fields, library, problems),
         timeout_ms: fields.timeout_ms("timeout", problems),
         repeat: repeat(&fields, &id, problems),
-        budget: None,
+        budget: limits::budget(&fields, problems),
         id,
     })
 }

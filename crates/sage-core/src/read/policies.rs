@@ -2,10 +2,13 @@
 
 use super::fields::{Fields, expected, whole};
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
-use crate::policy::{Backoff, FailureClass, Jitter, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+use crate::policy::{
+    Backoff, FailureClass, Jitter, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, Tolerate,
+};
 use crate::source::{Data, Node};
+use crate::template::Kind;
 
-pub const JOIN_FIELDS: &[&str] = &["atLeast"];
+pub const JOIN_FIELDS: &[&str] = &["atLeast", "cancel"];
 pub const ON_UNKNOWN_FIELDS: &[&str] = &["reconcile"];
 pub const RETRY_FIELDS: &[&str] =
     &["attempts", "backoff", "delay", "maxDelay", "jitter", "on", "progressive"];
@@ -23,18 +26,49 @@ pub fn word<T: Copy>(
     let text = fields.text(name, problems)?;
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     if found.is_none() {
-        let names = words.iter().map(|(word, _)| *word);
-        let list: Vec<&str> = names.clone().collect();
-        let hint = did_you_mean(text, names).unwrap_or_else(|| format!("one of: {}", list.join(", ")));
         let span = fields.get(name).map_or(fields.span, |node| node.span);
         let message = format!("`{}` is not a value of `{name}`", printable(text));
-        problems.push(Diagnostic::error(fields.place.field(name), span, message).hint(hint));
+        let problem = Diagnostic::error(fields.place.field(name), span, message);
+        problems.push(problem.hint(one_of(text, words)));
     }
     found
 }
 
+/// A list of such words, each kept once; `what` each of them is.
+pub fn words<T: Copy + PartialEq>(
+    fields: &Fields<'_, '_>,
+    name: &str,
+    what: &str,
+    words: &[(&str, T)],
+    problems: &mut Diagnostics,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    fields.each_text(name, "name", problems, |text, span, place, problems| {
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) if found.contains(value) => {}
+            Some((_, value)) => found.push(*value),
+            None => {
+                let message = format!("`{}` is not {what}", printable(text));
+                problems.push(Diagnostic::error(place, span, message).hint(one_of(text, words)));
+            }
+        }
+    });
+    found
+}
+
+fn one_of<T>(wrong: &str, words: &[(&str, T)]) -> String {
+    let names = words.iter().map(|(word, _)| *word);
+    let list: Vec<&str> = names.clone().collect();
+    did_you_mean(wrong, names).unwrap_or_else(|| format!("one of: {}", list.join(", ")))
+}
+
 pub fn on_join(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnJoin {
     word(fields, "onJoin", &[("fail", OnJoin::Fail), ("pause", OnJoin::Pause)], problems).unwrap_or_default()
+}
+
+pub fn on_budget(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnBudget {
+    let words = [("pause", OnBudget::Pause), ("fail", OnBudget::Fail)];
+    word(fields, "onBudget", &words, problems).unwrap_or_default()
 }
 
 pub fn on_failure(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnFailure {
@@ -59,8 +93,11 @@ pub fn join(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Join {
                 join.missing("atLeast", problems);
                 return Join::All;
             };
+            let cancel = join.flag("cancel", problems).unwrap_or(false);
             match amount(value) {
+                Some(Amount::Count(count)) if count > 0 && cancel => Join::FirstCount(count),
                 Some(Amount::Count(count)) if count > 0 => Join::AtLeastCount(count),
+                Some(Amount::Share(share)) if cancel => Join::FirstShare(share),
                 Some(Amount::Share(share)) => Join::AtLeastShare(share),
                 _ => {
                     let what = "a share above 0 and below 1, or a count from 1";
@@ -108,11 +145,11 @@ pub fn tolerate(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<T
     }
 }
 
-pub fn retry(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Retry {
-    let default = Retry::default();
+pub fn retry(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) -> Retry {
     let Some(node) = fields.get("retry") else {
-        return default;
+        return retry_of_kind(kind);
     };
+    let default = Retry::default();
     if let Data::Number(_) = node.data {
         let attempts = fields.count("retry", 1, MAX_ATTEMPTS, problems).unwrap_or(1);
         return Retry { attempts, ..default };
@@ -130,32 +167,47 @@ pub fn retry(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Retry {
         backoff: word(&retry, "backoff", &backoffs, problems).unwrap_or_default(),
         delay_ms,
         max_delay_ms: retry.duration_ms("maxDelay", problems).unwrap_or(default.max_delay_ms).max(delay_ms),
-        jitter: match retry.flag("jitter", problems) {
-            Some(false) => Jitter::None,
-            _ => default.jitter,
-        },
+        jitter: jitter(&retry, problems).unwrap_or(default.jitter),
         on: classes(&retry, problems),
         progressive: retry.flag("progressive", problems).unwrap_or(default.progressive),
     }
 }
 
+/// Agents crash and are overloaded; whoever writes nothing wants them started again.
+fn retry_of_kind(kind: Kind) -> Retry {
+    let on = vec![FailureClass::Transient, FailureClass::Lost];
+    match kind {
+        Kind::Agent => Retry { attempts: 3, on, ..Retry::default() },
+        _ => Retry::default(),
+    }
+}
+
 fn classes(retry: &Fields<'_, '_>, problems: &mut Diagnostics) -> Vec<FailureClass> {
-    let mut classes = Vec::new();
-    let place = retry.place.field("on");
-    for (index, named) in retry.names("on", problems).into_iter().enumerate() {
-        match FailureClass::ALL.into_iter().find(|class| class.name() == named.name) {
-            Some(class) => classes.push(class),
-            None => {
-                let names = || FailureClass::ALL.into_iter().map(FailureClass::name);
-                let list: Vec<&str> = names().collect();
-                let hint = did_you_mean(&named.name, names());
-                let message = format!("`{}` is not a class of failures", printable(&named.name));
-                let problem = Diagnostic::error(place.index(index), named.span, message);
-                problems.push(problem.hint(hint.unwrap_or_else(|| format!("one of: {}", list.join(", ")))));
-            }
+    let classes = FailureClass::ALL.map(|class| (class.name(), class));
+    words(retry, "on", "a class of failures", &classes, problems)
+}
+
+/// `true` and `false` are the default and none at all.
+fn jitter(retry: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Jitter> {
+    let node = retry.get("jitter")?;
+    match &node.data {
+        Data::Bool(true) => Some(Jitter::Decorrelated),
+        Data::Bool(false) => Some(Jitter::None),
+        Data::Str(_) => {
+            let words = [
+                ("none", Jitter::None),
+                ("full", Jitter::Full),
+                ("equal", Jitter::Equal),
+                ("decorrelated", Jitter::Decorrelated),
+            ];
+            word(retry, "jitter", &words, problems)
+        }
+        _ => {
+            let what = "true, false, `none`, `full`, `equal` or `decorrelated`";
+            problems.push(expected(what, node, &retry.place.field("jitter")));
+            None
         }
     }
-    classes
 }
 
 pub fn on_unknown(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> OnUnknown {

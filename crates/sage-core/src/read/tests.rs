@@ -1,5 +1,7 @@
 //! Every field of a template: what it becomes, and what is said when it is wrong.
 
+mod limits;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -247,6 +249,9 @@ fn phases_take_joins_and_policies() {
         ("join: any", Join::Any),
         ("join: {atLeast: 2}", Join::AtLeastCount(2)),
         ("join: {atLeast: 0.5}", Join::AtLeastShare(0.5)),
+        ("join: {atLeast: 2, cancel: true}", Join::FirstCount(2)),
+        ("join: {atLeast: 0.5, cancel: true}", Join::FirstShare(0.5)),
+        ("join: {atLeast: 2, cancel: false}", Join::AtLeastCount(2)),
         ("timeout: 5s", Join::All),
     ] {
         let (phase, problems) = phase(text);
@@ -267,6 +272,8 @@ fn phases_take_joins_and_policies() {
             "phases[0].join.atLeast: expected a share above 0 and below 1, or a count from 1, found the number -1",
         ),
         ("join: {atleast: 1}", "phases[0].join.atLeast: missing field `atLeast`"),
+        ("join: {atLeast: 1, cancel: late}", "phases[0].join.cancel: expected true or false, found text"),
+        ("join: {cancel: true}", "phases[0].join.atLeast: missing field `atLeast`"),
         ("join: 3", "phases[0].join: expected `all`, `any` or {atLeast: ...}, found the number 3"),
         ("onJoin: stop", "phases[0].onJoin: `stop` is not a value of `onJoin`"),
         ("onFailure: failfast", "phases[0].onFailure: `failfast` is not a value of `onFailure`"),
@@ -443,20 +450,16 @@ fn what_this_version_cannot_do_is_never_ignored() {
         said("{type: pause.short, isolation: jail}"),
         [".isolation: expected `none` or `worktree`, found text"]
     );
-    for field in [
-        "cache: {ttl: 30d}",
-        "fallback: cache",
-        "hedge: 2",
-        "budget: 5usd",
-        "session: s",
-        "role: r",
-        "affinity: cpu",
-    ] {
+    for field in ["cache: {ttl: 30d}", "session: s", "role: r"] {
         let name = field.split(':').next().unwrap();
         let expected = format!("warning .{name}: `{name}` has no effect in this version");
         assert_eq!(said(&format!("{{type: pause.short, {field}}}")), [expected]);
     }
     assert_eq!(said("{type: pause.short, session: 7}"), [".session: expected text, found the number 7"]);
+    assert_eq!(
+        said("{type: pause.short, affinity: cpu}"),
+        [".affinity: unknown field `affinity` (affinity rules are in sage.toml: [[affinity]])"]
+    );
 }
 
 #[test]

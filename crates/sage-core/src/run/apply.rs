@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
+use crate::policy::Alternative;
 use crate::run::step::{Failure, Output, Running, State};
 use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
 
@@ -66,6 +67,11 @@ impl Run {
             lost_paths: Default::default(),
             relinking: false,
             ready: Default::default(),
+            demands: Default::default(),
+            ledger: Default::default(),
+            raised: Default::default(),
+            parked: Default::default(),
+            changed: Default::default(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
             plans: compile_all(&event.templates)?,
@@ -73,6 +79,7 @@ impl Run {
         };
         let plan = compile(&event.template)?;
         run.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
+        run.set_caps();
         Ok(run)
     }
 
@@ -116,7 +123,7 @@ impl Run {
             }
             Event::StepReused(reused) => self.reused(reused, now)?,
             Event::StepExpanded(expanded) => self.expanded(expanded, now)?,
-            Event::StepRetried(retried) => self.retried(retried)?,
+            Event::StepRetried(retried) => self.retried(retried, now)?,
             Event::StepAnswered(answered) => self.answered(answered, now)?,
             Event::PhaseRestarted(restarted) => {
                 let phase = self.phase_named("phase.restarted", &restarted.phase)?;
@@ -126,12 +133,32 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
-            _ => {}
+            Event::RunContinued(_) => self.continued(),
+            Event::LimitsChanged(changed) => self.changed = changed.clone(),
+            Event::RunCleared(cleared) => {
+                self.signals.extend(cleared.signal.clone());
+                self.cleared(now);
+            }
+            Event::StepParked(parked) => self.parked(parked)?,
+            Event::StepHedged(hedged) => self.hedged(hedged)?,
+            Event::StepCharged(charged) => self.charged(charged)?,
+            Event::StepReserved(reserved) => {
+                let id = self.named("step.reserved", &reserved.step)?;
+                self.more_reserved(id, reserved.attempt, reserved.reserve);
+            }
+            Event::StepFellBack(fallen) => self.fell_back(fallen)?,
+            Event::StepStalled(stalled) => self.stalled(stalled)?,
+            Event::TargetParked(parked) => self.target_parked(parked),
+            Event::TargetReleased(released) => drop(self.parked.remove(&released.target)),
+            Event::BudgetRaised(raised) => {
+                self.signals.extend(raised.signal.clone());
+                self.raise(&raised.node, raised.cap);
+            }
         }
         Ok(())
     }
 
-    fn named(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
+    pub(super) fn named(&self, kind: &'static str, path: &str) -> Result<StepId, FoldError> {
         self.find(path).ok_or_else(|| FoldError::NoStep { kind, step: path.to_string() })
     }
 
@@ -139,7 +166,7 @@ impl Run {
         self.find_phase(path).ok_or_else(|| FoldError::NoPhase { kind, phase: path.to_string() })
     }
 
-    fn misfit(&self, kind: &'static str, id: StepId) -> FoldError {
+    pub(super) fn misfit(&self, kind: &'static str, id: StepId) -> FoldError {
         let step = self.step(id);
         FoldError::Misfit { kind, step: step.path.to_string(), state: step.state.name() }
     }
@@ -161,9 +188,13 @@ impl Run {
             step.started_ms = now;
         }
         let ask = event.ask.clone().map(Arc::new);
+        if self.holds_slot(id) {
+            self.tally.calls += 1;
+            self.attempt_begins(id, event.attempt, event.reserve);
+        }
         self.transition(
             id,
-            State::Running(Running { since_ms: now, until: event.until, ask, stopping: false, pid: None }),
+            State::Running(Running { since_ms: now, until: event.until, ask, ..Running::default() }),
         );
         Ok(())
     }
@@ -178,13 +209,14 @@ impl Run {
 
     fn finished(&mut self, event: &StepFinished, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.finished", &event.step)?;
-        let stopping = match &self.step(id).state {
-            State::Running(running) => running.stopping,
+        let (stopping, stalled) = match &self.step(id).state {
+            State::Running(running) => (running.stopping, running.stalled),
             // A step can fail before it starts: its expressions are wrong.
-            State::Ready | State::Backoff { .. } => false,
+            State::Ready | State::Backoff { .. } => (false, false),
             _ => return Err(self.misfit("step.finished", id)),
         };
         self.charge(id, event.attempt, event.ms, &event.usage);
+        self.settle_spending(id, event.attempt, event.spent, &event.usage);
         match &event.end {
             End::Succeeded { result, full, artifacts } => {
                 let output =
@@ -194,15 +226,17 @@ impl Run {
             End::Failed { class, message, partial } => {
                 let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
                 self.step_mut(id).failure = Some(Box::new(failure));
+                self.count_failure(*class);
                 self.settle(id, State::Failed, now);
             }
             End::Stopped if stopping => self.settle(id, State::Cancelled, now),
+            End::Stopped if stalled => self.transition(id, State::Unknown),
             End::Stopped => self.transition(id, State::Ready),
         }
         Ok(())
     }
 
-    fn charge(&mut self, id: StepId, attempt: u32, ms: u64, usage: &crate::port::Usage) {
+    pub(super) fn charge(&mut self, id: StepId, attempt: u32, ms: u64, usage: &crate::port::Usage) {
         self.step_mut(id).active_ms += ms;
         self.tally.sequential_ms += ms;
         if !usage.is_empty() {
@@ -214,11 +248,14 @@ impl Run {
     }
 
     fn succeeded(&mut self, id: StepId, output: Arc<Output>, now: u64) {
+        let stand_in = matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_)));
         let step = self.step_mut(id);
         step.output = Some(output.clone());
         step.failure = None;
         step.unknown = false;
-        if let Some(key) = step.key {
+        step.degraded |= stand_in;
+        // What only stands in for a result must not be taken for one the next time.
+        if let Some(key) = step.key.filter(|_| !stand_in) {
             self.memo.insert(key, output);
         }
         self.settle(id, State::Succeeded, now);
@@ -238,17 +275,21 @@ impl Run {
         Ok(())
     }
 
-    fn retried(&mut self, event: &StepRetried) -> Result<(), FoldError> {
+    fn retried(&mut self, event: &StepRetried, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.retried", &event.step)?;
         if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Err(self.misfit("step.retried", id));
         }
         self.charge(id, event.attempt, event.ms, &event.usage);
+        self.settle_spending(id, event.attempt, event.spent, &event.usage);
+        self.count_failure(event.class);
+        self.tally.retries += 1;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         step.attempts = event.attempt;
         step.tries += 1;
+        step.delay_ms = Some(event.at.saturating_sub(now));
         self.transition(id, State::Backoff { at: event.at });
         Ok(())
     }
@@ -331,6 +372,7 @@ impl Run {
         self.active = Default::default();
         (self.tally.total, self.tally.settled, self.tally.failed, self.tally.reused) = (0, 0, 0, 0);
         self.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
+        self.set_caps();
         Ok(())
     }
 }

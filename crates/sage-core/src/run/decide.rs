@@ -3,6 +3,7 @@
 use crate::event::PauseReason;
 use crate::run::step::State;
 use crate::run::{Judgement, PhaseId, Run, Status, StepId};
+use crate::target::HoldReason;
 use crate::verdict::Verdict;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum Action {
 pub enum Wait {
     Dependency,
     Slot(String),
+    /// A target's quota, until this time if it is known.
+    Quota(String, Option<u64>),
+    Breaker(String, Option<u64>),
+    Budget,
     /// A retry's pause, until this time.
     Retry(u64),
     Approval,
@@ -88,9 +93,25 @@ impl Run {
             State::Backoff { at } => Some(Wait::Retry(*at)),
             State::Running(running) if running.ask.is_some() => Some(Wait::Approval),
             State::Unknown => Some(Wait::Unknown),
-            State::Ready if self.status != Status::Running => Some(Wait::Paused),
-            State::Ready => self.limiting_pool(id).map(Wait::Slot),
+            State::Ready => self.ready_reason(id),
             _ => None,
+        }
+    }
+
+    fn ready_reason(&self, id: StepId) -> Option<Wait> {
+        let parked = self.targets_of(id).into_iter().find_map(|target| self.parked.get_key_value(&target));
+        if let Some((target, parked)) = parked {
+            return Some(match parked.reason {
+                HoldReason::Quota | HoldReason::RateLimit => Wait::Quota(target.clone(), parked.until),
+                HoldReason::Breaker | HoldReason::Isolated => Wait::Breaker(target.clone(), parked.until),
+            });
+        }
+        match self.status {
+            Status::Paused { reason: PauseReason::Budget, .. } if self.demand(id).spends => {
+                Some(Wait::Budget)
+            }
+            Status::Running => self.limiting_pool(id).map(Wait::Slot),
+            _ => Some(Wait::Paused),
         }
     }
 

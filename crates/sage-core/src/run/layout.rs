@@ -6,7 +6,7 @@ use crate::digest::Digest;
 use crate::event::{Expansion, Payload, StepExpanded};
 use crate::plan::Plan;
 use crate::run::step::{Children, State, Step};
-use crate::run::{FoldError, Phase, PhaseId, Run, Scope, ScopeId, StepId};
+use crate::run::{DemandId, FoldError, Phase, PhaseId, Run, Scope, ScopeId, StepId};
 
 impl Run {
     pub(super) fn expanded(&mut self, event: &StepExpanded, now: u64) -> Result<(), FoldError> {
@@ -119,6 +119,7 @@ impl Run {
             started_ms: 0,
             ended_ms: 0,
             active_ms: 0,
+            demand: DemandId::default(),
             usage: None,
             key: None,
             output: None,
@@ -130,7 +131,13 @@ impl Run {
             tries: 0,
             gone: false,
             degraded: false,
+            alternative: None,
+            beside: Vec::new(),
+            delay_ms: None,
+            stall_restarts: 0,
         });
+        let demand = self.demand_of(id);
+        self.step_mut(id).demand = demand;
         id
     }
 
@@ -211,6 +218,7 @@ impl Run {
             );
             self.phase_mut(id).members.push(step);
         }
+        self.set_phase_caps(id);
         id
     }
 }

@@ -12,32 +12,40 @@
 
 mod apply;
 mod decide;
+mod demand;
 mod layout;
+mod limits;
 mod phase;
 mod ready;
 mod relink;
 mod settle;
+mod spend;
 mod step;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 pub use apply::FoldError;
 pub use decide::{Action, Wait};
+pub use demand::{Demand, DemandId};
+pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
-pub use step::{Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
+pub use spend::RUN_NODE;
+pub use step::{Beside, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
 
+use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;
-use crate::event::{Frozen, PauseReason, Payload, Settings};
+use crate::event::{Frozen, LimitsChanged, PauseReason, Payload, Settings};
 use crate::plan::Plan;
 use crate::port::Usage;
 use crate::template::{Kind, Operation};
 use crate::verdict::Verdict;
+use demand::Demands;
 use ready::Ready;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,6 +110,18 @@ pub struct Tally {
     pub usage: Usage,
     /// Attempts whose agent reported no usage at all.
     pub unattributed: u32,
+    /// Attempts that were started.
+    pub calls: u32,
+    pub retries: u32,
+    /// Attempts that failed, whatever came of the step.
+    pub errors: u32,
+    pub timeouts: u32,
+    /// Attempts that a target refused.
+    pub refused: u32,
+    pub hedges: u32,
+    pub fallbacks: u32,
+    pub stalls: u32,
+    pub breaker_openings: u32,
     pub opened: u32,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
@@ -135,6 +155,15 @@ pub struct Run {
     /// All counters are being drawn anew.
     relinking: bool,
     ready: Ready,
+    demands: Demands,
+    /// What was spent and is reserved, by node of the budget tree.
+    pub ledger: Ledger,
+    /// Caps that a person changed.
+    pub raised: BTreeMap<String, Cap>,
+    /// Targets that take no calls for now.
+    pub parked: BTreeMap<String, Parked>,
+    /// Limits as they are now, where they differ from the settings.
+    pub changed: LimitsChanged,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,

@@ -1,28 +1,28 @@
 //! The ready queue: who may start next, without scanning.
 //!
-//! Ready steps wait in lanes. A lane is a set of steps with the same limits (a pool, a fan-out with
+//! Ready steps wait in lanes. A lane is a set of steps with the same limits (what they ask for, a fan-out with
 //! `maxParallel`), so either all of a lane may start or none, and only lane heads need to be looked at.
-//! Order inside and between lanes: priority, longest remaining path, plan order.
+//! Order inside and between lanes: priority, which gets better with waiting; longest remaining path; plan order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::run::{Run, StepId};
+use crate::run::{DemandId, Run, StepId};
 
-/// Default pool: only the global limit counts.
-const NO_POOL: &str = "";
+/// Waiting this long is worth one level of priority: nobody starves.
+pub const AGEING_MS: u64 = 60_000;
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane {
-    /// Occupies a slot (of the global limit and of `pool`).
+    /// Occupies a slot of the run.
     pub slot: bool,
-    pub pool: String,
+    pub demand: DemandId,
     /// The fan-out whose `maxParallel` counts.
     pub fan: Option<StepId>,
 }
 
-/// Smaller goes first.
-type Rank = (u8, Reverse<u32>, StepId);
+/// Smaller goes first. A fixed number although waiting counts: who is ready a minute earlier is one level better.
+type Rank = (u64, Reverse<u32>, StepId);
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
@@ -33,17 +33,24 @@ pub(super) struct Ready {
 }
 
 impl Run {
-    fn lane(&self, id: StepId) -> Lane {
-        let operation = self.operation(id);
-        let fan = self.step(id).item.map(|(fan, _)| fan).filter(|_| operation.max_parallel.is_some());
-        let slot = self.holds_slot(id);
-        let pool = operation.pools.first().map(|(pool, _)| pool.clone()).filter(|_| slot).unwrap_or_default();
-        Lane { slot, pool, fan }
+    pub fn lane(&self, id: StepId) -> Lane {
+        let step = self.step(id);
+        let limited = |_: &StepId| self.operation(id).max_parallel.is_some();
+        let fan = step.item.map(|(fan, _)| fan).filter(limited);
+        Lane { slot: self.holds_slot(id), demand: step.demand, fan }
+    }
+
+    /// P0 to P3: the step's own, the run's, its template's.
+    pub fn priority(&self, id: StepId) -> u8 {
+        const DEFAULT_PRIORITY: u8 = 2;
+        let own = self.operation(id).priority.or(self.settings.priority);
+        own.or(self.plan().template.priority).unwrap_or(DEFAULT_PRIORITY)
     }
 
     fn rank(&self, id: StepId) -> Rank {
-        const DEFAULT_PRIORITY: u8 = 2;
-        (self.operation(id).priority.unwrap_or(DEFAULT_PRIORITY), Reverse(self.step(id).height), id)
+        let step = self.step(id);
+        let minutes = step.ready_ms.saturating_sub(self.started_ms) / AGEING_MS;
+        (u64::from(self.priority(id)) + minutes, Reverse(step.height), id)
     }
 
     pub(super) fn enqueue(&mut self, id: StepId) {
@@ -73,12 +80,19 @@ impl Run {
     /// A step of this lane began (+1) or ended (-1).
     pub(super) fn occupy(&mut self, id: StepId, by: i32) {
         let lane = self.lane(id);
-        let change = |count: &mut u32| *count = count.saturating_add_signed(by);
-        if lane.pool != NO_POOL {
-            change(self.ready.pool_running.entry(lane.pool).or_default());
+        let demand = self.demands.get(lane.demand);
+        for (pool, units) in &demand.pools {
+            // The name is copied only once per pool.
+            if !self.ready.pool_running.contains_key(pool) {
+                self.ready.pool_running.insert(pool.clone(), 0);
+            }
+            if let Some(count) = self.ready.pool_running.get_mut(pool) {
+                *count = count.saturating_add_signed(by * *units as i32);
+            }
         }
         if let Some(fan) = lane.fan {
-            change(self.ready.fan_running.entry(fan).or_default());
+            let count = self.ready.fan_running.entry(fan).or_default();
+            *count = count.saturating_add_signed(by);
         }
     }
 
@@ -87,17 +101,17 @@ impl Run {
     }
 
     /// The ready step that should start next under the run's own limits. `held` are steps whose start is
-    /// already being prepared: they count as running. `skip` lets the engine pass over what it cannot grant.
-    pub fn next_start(&self, held: &Held, mut skip: impl FnMut(StepId) -> bool) -> Option<StepId> {
+    /// already being prepared: they count as running. `closed` tells the lanes that the engine cannot grant now.
+    pub fn next_start(&self, held: &Held, mut closed: impl FnMut(&Lane) -> bool) -> Option<StepId> {
         if self.settings.sequential && (self.active.slots + self.active.sleeping + held.all) > 0 {
             return None;
         }
         let mut best: Option<Rank> = None;
         for (lane, set) in &self.ready.lanes {
-            if !self.lane_open(lane, held) {
+            if closed(lane) || !self.lane_open(lane, held) {
                 continue;
             }
-            let head = set.iter().find(|(_, _, id)| !held.steps.contains(id) && !skip(*id));
+            let head = set.iter().find(|(_, _, id)| !held.steps.contains(id));
             best = match (best, head) {
                 (Some(best), Some(head)) => Some(best.min(*head)),
                 (best, head) => best.or(head.copied()),
@@ -106,33 +120,44 @@ impl Run {
         best.map(|(_, _, id)| id)
     }
 
-    fn lane_open(&self, lane: &Lane, held: &Held) -> bool {
-        if lane.slot && self.active.slots + held.slots >= self.settings.parallel {
-            return false;
-        }
-        if lane.pool != NO_POOL {
-            let limit = self.settings.pools.get(&lane.pool).copied().unwrap_or(u32::MAX);
-            let running = self.ready.pool_running.get(&lane.pool).copied().unwrap_or(0);
-            if running + held.pools.get(&lane.pool).copied().unwrap_or(0) >= limit {
-                return false;
-            }
-        }
-        let Some(fan) = lane.fan else { return true };
-        let limit = self.operation(fan).max_parallel.unwrap_or(u32::MAX);
-        let running = self.ready.fan_running.get(&fan).copied().unwrap_or(0);
-        running + held.fans.get(&fan).copied().unwrap_or(0) < limit
+    /// Ready steps, lane by lane.
+    pub fn ready_steps(&self) -> impl Iterator<Item = StepId> {
+        self.ready.lanes.values().flatten().map(|(_, _, id)| *id)
     }
 
-    /// Which limit keeps a ready step from starting, if one does.
-    pub fn limiting_pool(&self, id: StepId) -> Option<String> {
-        let lane = self.lane(id);
-        if lane.slot && self.active.slots >= self.settings.parallel {
+    /// Lanes in which somebody waits.
+    pub fn ready_lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.ready.lanes.keys()
+    }
+
+    fn lane_open(&self, lane: &Lane, held: &Held) -> bool {
+        self.closed_by(lane, held).is_none()
+    }
+
+    /// The limit of the run itself that keeps a lane closed.
+    fn closed_by(&self, lane: &Lane, held: &Held) -> Option<String> {
+        if lane.slot && self.active.slots + held.slots >= self.parallel() {
             return Some("global".into());
         }
-        if self.lane_open(&lane, &Held::default()) {
-            return None;
+        for (pool, units) in &self.demands.get(lane.demand).pools {
+            let Some(limit) = self.pool_size(pool) else { continue };
+            let running = self.ready.pool_running.get(pool).copied().unwrap_or(0)
+                + held.pools.get(pool).copied().unwrap_or(0);
+            // More units than there are: it may run alone.
+            if running > 0 && running + units > limit {
+                return Some(pool.clone());
+            }
         }
-        Some(lane.fan.map_or(lane.pool, |_| "maxParallel".into()))
+        let fan = lane.fan?;
+        let limit = self.operation(fan).max_parallel.unwrap_or(u32::MAX);
+        let running = self.ready.fan_running.get(&fan).copied().unwrap_or(0);
+        let full = running + held.fans.get(&fan).copied().unwrap_or(0) >= limit;
+        full.then(|| "maxParallel".into())
+    }
+
+    /// Which limit of the run keeps a ready step from starting, if one does.
+    pub fn limiting_pool(&self, id: StepId) -> Option<String> {
+        self.closed_by(&self.lane(id), &Held::default())
     }
 }
 
@@ -149,27 +174,27 @@ pub struct Held {
 impl Held {
     pub fn hold(&mut self, run: &Run, id: StepId) {
         if self.steps.insert(id) {
-            self.count(&run.lane(id), 1);
+            self.count(run, &run.lane(id), 1);
         }
     }
 
     pub fn release(&mut self, run: &Run, id: StepId) {
         if self.steps.remove(&id) {
-            self.count(&run.lane(id), -1);
+            self.count(run, &run.lane(id), -1);
         }
     }
 
-    fn count(&mut self, lane: &Lane, by: i32) {
-        let change = |count: &mut u32| *count = count.saturating_add_signed(by);
-        change(&mut self.all);
+    fn count(&mut self, run: &Run, lane: &Lane, by: i32) {
+        let change = |count: &mut u32, by: i32| *count = count.saturating_add_signed(by);
+        change(&mut self.all, by);
         if lane.slot {
-            change(&mut self.slots);
+            change(&mut self.slots, by);
         }
-        if lane.pool != NO_POOL {
-            change(self.pools.entry(lane.pool.clone()).or_default());
+        for (pool, units) in &run.demands.get(lane.demand).pools {
+            change(self.pools.entry(pool.clone()).or_default(), by * *units as i32);
         }
         if let Some(fan) = lane.fan {
-            change(self.fans.entry(fan).or_default());
+            change(self.fans.entry(fan).or_default(), by);
         }
     }
 

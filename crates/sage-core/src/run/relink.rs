@@ -16,7 +16,11 @@ impl Run {
         self.tally.opened += 1;
         if let Some(settings) = &event.settings {
             self.settings = settings.clone();
+            self.set_caps();
         }
+        // Limits that belonged to the last owner's machine; parked targets are asked again.
+        self.changed = Default::default();
+        self.parked.clear();
         let was_open = self.status.open();
         for id in self.step_ids() {
             self.reopen(id, event.mode, was_open);
@@ -32,6 +36,7 @@ impl Run {
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
     fn reopen(&mut self, id: StepId, mode: OpenMode, was_open: bool) {
         let durable = matches!(self.kind(id), Kind::Sleep | Kind::Approval);
+        self.settle_lost(id);
         // A person's no stands until the run has ended because of it.
         let refused = self.step(id).failure.as_ref().is_some_and(|f| f.class == FailureClass::Rejected);
         let again = mode == OpenMode::Resume && !(was_open && refused);
@@ -72,7 +77,7 @@ impl Run {
         step.output = None;
         step.reused = false;
         step.degraded = false;
-        step.tries = 0;
+        (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
         let state = if step.children.is_some() {
             State::Open { left: 0, failed: 0, cancelling: false }
         } else {

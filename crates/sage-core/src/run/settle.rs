@@ -27,6 +27,7 @@ impl Run {
             State::Running(running) => {
                 let asking = running.ask.is_some();
                 self.count_running(id, asking, -1);
+                (0..running.hedges).for_each(|_| self.count_running(id, false, -1));
                 self.to_stop.remove(&id);
             }
             State::Backoff { .. } => self.active.backoff -= 1,
@@ -65,6 +66,14 @@ impl Run {
             &mut self.active.slots
         };
         *counter = counter.saturating_add_signed(by);
+    }
+
+    /// An attempt beside the first one takes a slot of its own.
+    pub(super) fn count_hedges(&mut self, id: StepId, by: i32) {
+        if let State::Running(running) = &mut self.step_mut(id).state {
+            running.hedges = running.hedges.saturating_add_signed(by);
+            self.count_running(id, false, by);
+        }
     }
 
     /// Steps that only hold others are not counted: their children are.
@@ -169,13 +178,20 @@ impl Run {
         counts.skipped += u32::from(skipped);
         counts.degraded_members += u32::from(degraded);
         let spec = self.scope(scope).plan.phase(self.phase(phase).plan_phase);
-        let race_won = spec.join == Join::Any && ok && !skipped;
+        let race_won = ok && !skipped && spec.join.is_race() && self.race_won(phase, spec.join);
         // Only a failure of its own: those that are cancelled for it would each cancel all the others again.
         let give_up = spec.on_failure == OnFailure::FailFast && matches!(self.step(id).state, State::Failed);
         if race_won || give_up {
             self.cancel_members(phase, queue, now);
         }
         self.judge(phase, queue, now);
+    }
+
+    /// Enough have succeeded: those who are still under way have lost.
+    fn race_won(&self, id: PhaseId, join: Join) -> bool {
+        let phase = self.phase(id);
+        let members = phase.members.len() as u32 - phase.skipped;
+        phase.ok - phase.skipped >= join.needed(members)
     }
 
     fn release_needs(&mut self, settled: StepId, ok: bool, queue: &mut Queue, now: u64) {
@@ -236,7 +252,7 @@ impl Run {
             Judgement::Blocked
         } else if succeeded < spec.join.needed(members) {
             Judgement::Missed
-        } else if phase.degraded_members > 0 || (succeeded < members && spec.join != Join::Any) {
+        } else if phase.degraded_members > 0 || (succeeded < members && !spec.join.is_race()) {
             Judgement::Degraded
         } else {
             Judgement::Reached

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::budget::Amount;
 use crate::digest::Digest;
 use crate::event::{Ask, Payload};
 use crate::policy::FailureClass;
 use crate::port::Usage;
-use crate::run::{PhaseId, ScopeId};
+use crate::run::{DemandId, PhaseId, ScopeId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(pub u32);
@@ -31,6 +32,8 @@ pub struct Step {
     pub ended_ms: u64,
     /// Time in attempts, without waiting.
     pub active_ms: u64,
+    /// What it asks for before it may start.
+    pub demand: DemandId,
     pub usage: Option<Box<Usage>>,
     pub key: Option<Digest>,
     pub output: Option<Arc<Output>>,
@@ -45,8 +48,23 @@ pub struct Step {
     pub tries: u32,
     /// Laid out for an expansion that was taken back; nobody shows or counts it any more.
     pub gone: bool,
-    /// Succeeded, although some of its children did not.
+    /// Succeeded, although some of its children did not, or only by a stand-in.
     pub degraded: bool,
+    /// Which of its alternatives it has fallen back to.
+    pub alternative: Option<u32>,
+    /// Attempts that may be alive, the one that counts and those beside it, with what they have reserved.
+    pub beside: Vec<Beside>,
+    /// The last pause between tries.
+    pub delay_ms: Option<u64>,
+    /// Times that it was restarted because it made no progress.
+    pub stall_restarts: u32,
+}
+
+/// An attempt that may be alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub attempt: u32,
+    pub reserved: Amount,
 }
 
 #[derive(Clone, Debug)]
@@ -80,12 +98,16 @@ pub enum State {
     Cancelled,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Running {
     pub since_ms: u64,
     pub until: Option<u64>,
     pub ask: Option<Arc<Ask>>,
     pub stopping: bool,
+    /// It made no progress to the end of its ladder: a person decides once it has ended.
+    pub stalled: bool,
+    /// Slots that attempts beside the first one occupy.
+    pub hedges: u32,
     pub pid: Option<(u32, u64)>,
 }
 

@@ -83,7 +83,11 @@ fn refuse_misfit(run: &Run, feature: &str, signal: &Signal) -> Result<(), OpenEr
     let not_open = |what| OpenError::NotOpen { feature: feature.into(), status: run.status.name(), what };
     match signal {
         Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
-        Signal::Cancel { .. } if !run.status.open() => Err(not_open("cancel")),
+        Signal::Cancel { .. } | Signal::Clear if !run.status.open() => Err(not_open("cancel")),
+        Signal::Raise { node, .. } if run.ledger.node(node).is_none() => {
+            let known: Vec<&str> = run.ledger.nodes().map(|(name, _)| name).collect();
+            Err(OpenError::NoBudget { node: node.clone(), known: known.join(", ") })
+        }
         Signal::Answer { step, choice, .. } => {
             let id = run
                 .find(step)

@@ -4,8 +4,10 @@
 //! events are durable; no second copy of a step starts while a child of a dead owner may still live.
 
 mod deliver;
+mod earlier;
 mod find;
 mod fold;
+pub mod history;
 mod own;
 mod resume;
 mod start;
@@ -14,16 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_core::event::{EventError, Frozen, RunEdited, Settings};
+use sage_core::price::PriceTable;
 use sage_core::run::{FoldError, Run};
 use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
 use crate::journal::{Head, JournalError};
+use crate::limits::Limits;
 use crate::lock::{FeatureLock, LockError, Owner};
 use crate::project::{Project, ProjectError};
 use crate::registry;
-use crate::run_loop::{CommitMode, LoopError, RunLoop};
+use crate::run_loop::{Affinity, CommitMode, LoopError, RunLoop};
 use crate::vfs::Vfs;
 pub use fold::Fold;
 
@@ -35,6 +39,11 @@ pub struct Engine {
     pub executor: Arc<dyn sage_core::port::StepExecutor>,
     pub clock: Clock,
     pub commit: CommitMode,
+    pub limits: Limits,
+    pub affinity: Arc<[Affinity]>,
+    pub prices: Arc<PriceTable>,
+    /// With less free memory than this, one step runs at a time; 0 does not look.
+    pub min_free_bytes: u64,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }
@@ -61,6 +70,8 @@ pub enum OpenError {
     NoQuestion { step: String, state: &'static str },
     #[error("`{choice}` is not a choice of step `{step}`: {choices}")]
     NoChoice { step: String, choice: String, choices: String },
+    #[error("no budget is called `{node}`; there are: {known}")]
+    NoBudget { node: String, known: String },
     #[error("`{feature}` is {status}: nothing to {what}")]
     NotOpen { feature: String, status: &'static str, what: &'static str },
     #[error("step `{0}` has an unknown outcome that a person must judge before the template may change")]
@@ -140,11 +151,12 @@ impl Owned {
     pub async fn drive(self) -> Result<Run, LoopError> {
         let Owned { run_loop, lock, state, .. } = self;
         let result = run_loop.drive().await;
-        if let Ok(run) = &result {
+        if let Ok((run, used)) = &result {
             register(&state, run, 0);
+            history::save(&state, used);
         }
         drop(lock);
-        result
+        result.map(|(run, _)| run)
     }
 }
 

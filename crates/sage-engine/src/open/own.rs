@@ -7,10 +7,10 @@ use std::time::Duration;
 use sage_core::event::{Event, OpenMode, RunOpened, Settings};
 use sage_core::run::Run;
 
-use super::{Engine, Notice, OpenError, Owned, register};
+use super::{Engine, Notice, OpenError, Owned, history, register};
 use crate::journal::{Journal, JournalFile};
 use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
-use crate::run_loop::{CommitMode, Options, RunLoop, Surroundings};
+use crate::run_loop::{CommitMode, EarlierResults, Options, RunLoop, Surroundings};
 
 /// A dead owner's children are gone within milliseconds; this is for loaded machines.
 const CHILDREN_GONE: Duration = Duration::from_secs(5);
@@ -73,7 +73,16 @@ impl Engine {
             children_lock: self.children_lock(&run_dir)?,
             run_dir,
             checkpoint: path,
+            limits: self.limits.clone(),
+            affinity: self.affinity.clone(),
+            prices: self.prices.clone(),
+            min_free_bytes: self.min_free_bytes,
+            earlier: self.earlier(),
         };
+        let member =
+            self.limits.join(&run.id).map_err(|source| OpenError::Io { what: "join the limits", source })?;
+        let real = self.commit == CommitMode::Thread;
+        let history = if real { history::load(&self.project.state()) } else { Default::default() };
         let options = Options {
             commit: self.commit,
             no_wait,
@@ -84,8 +93,13 @@ impl Engine {
             register(&self.project.state(), &run, std::process::id());
         }
         let (run_dir, head) = (around.run_dir.clone(), file.head());
-        let run_loop = RunLoop::new(around, options, run, journal, file);
+        let run_loop = RunLoop::new(around, options, run, journal, file, member, history);
         Ok(Owned { run_loop, notices, run_dir, head, lock, state: self.project.state() })
+    }
+
+    fn earlier(&self) -> Arc<EarlierResults> {
+        let engine = self.clone();
+        Arc::new(move |feature, run, path| engine.earlier_result(feature, run, path))
     }
 
     /// Simulations have no processes and so no lock for them.

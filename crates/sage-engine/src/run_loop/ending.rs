@@ -13,9 +13,7 @@ impl RunLoop {
         for action in self.run.decide() {
             match action {
                 Action::Stop(id) => {
-                    if let Some(live) = self.live.get(&id) {
-                        live.stop.set(Stop::Graceful);
-                    }
+                    self.stop_step(id, Stop::Graceful);
                 }
                 Action::Repeat(phase) => self.ask_repeat(phase),
                 Action::Finish(verdict) if self.idle() && self.stopping == Stop::No => {
@@ -28,11 +26,12 @@ impl RunLoop {
             }
         }
         self.pause_if_stopped()?;
-        self.pause_if_only_waiting()
+        self.pause_if_only_waiting()?;
+        self.pause_if_parked()
     }
 
     /// No attempt and no preparation is under way.
-    fn idle(&self) -> bool {
+    pub(super) fn idle(&self) -> bool {
         self.live.is_empty() && self.held.is_empty() && self.effects.is_empty() && self.repeating.is_empty()
     }
 
@@ -56,7 +55,7 @@ impl RunLoop {
     /// Called when nothing is left to write: the run stands still and all of it is durable.
     pub(super) fn end_if_quiet(&mut self) {
         let still = self.run.status != Status::Running || self.options.deliver_only;
-        if still && self.idle() && self.journal.head() == self.durable {
+        if still && self.waiting.is_none() && self.idle() && self.journal.head() == self.durable {
             self.done = true;
         }
     }

@@ -11,11 +11,18 @@
 //! What must stay true: only this loop appends to the journal; an effect is carried out only after the event
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
+mod beside;
 mod commit;
 mod effect;
+mod ended;
 mod ending;
+mod gate;
 mod handle;
+mod machine;
+mod parking;
+mod queue;
 mod signals;
+mod spending;
 mod start;
 mod stopwatch;
 mod timers;
@@ -24,8 +31,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sage_core::event::{End, Event, PauseReason};
-use sage_core::port::{Progress, StepExecutor, Stop, StopSignal, Usage};
+use sage_core::budget::History;
+use sage_core::event::{Event, PauseReason};
+use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
+use sage_core::price::PriceTable;
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -33,11 +42,16 @@ use tokio::time::Instant;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
+use crate::limits::{Limits, Member, Permit};
+use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::vfs::Vfs;
 pub use commit::CommitMode;
 use commit::Committer;
 use effect::Effect;
+pub use gate::Affinity;
+use gate::Gate;
+use machine::Machine;
 use stopwatch::Stopwatches;
 use timers::Timers;
 
@@ -58,7 +72,15 @@ pub struct Surroundings {
     pub run_dir: PathBuf,
     pub checkpoint: PathBuf,
     pub children_lock: Option<Arc<std::fs::File>>,
+    pub limits: Limits,
+    pub affinity: Arc<[Affinity]>,
+    pub prices: Arc<PriceTable>,
+    pub min_free_bytes: u64,
+    /// A step's result in an earlier run: feature, this run, path.
+    pub earlier: Arc<EarlierResults>,
 }
+
+pub type EarlierResults = dyn Fn(&str, &str, &str) -> Option<serde_json::Value> + Send + Sync;
 
 impl std::fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,7 +104,7 @@ pub struct Options {
 pub(crate) enum Input {
     Prepared(StepId, Prepared),
     Progress(StepId, u32, Progress),
-    Ended(StepId, u32, End, Usage),
+    Ended(StepId, u32, Ended),
     Repeated(PhaseId, Result<bool, String>),
     Committed(Result<Head, JournalError>),
     Interrupt,
@@ -111,9 +133,39 @@ pub enum LoopError {
 
 /// A running attempt, as the loop sees it.
 struct Live {
-    attempt: u32,
     stop: StopSignal,
+    nudge: Nudge,
     since: Instant,
+    last_progress: Instant,
+    nudges: u32,
+    usage: Usage,
+    signal: Option<QuotaSignal>,
+    /// Given back when the attempt has really ended: its processes are gone.
+    permit: Option<Permit>,
+    /// Why we end it, where that is not a stop of the step itself.
+    ends: Option<Ends>,
+    /// Its step has been settled without it.
+    given_up: bool,
+    /// What another attempt beside it would do; only where the step is hedged.
+    again: Option<(Box<StepCall>, Box<Checks>)>,
+}
+
+/// Why an attempt is made to end although its step goes on.
+#[derive(Clone, Debug)]
+enum Ends {
+    /// No progress: once more.
+    Restart(String),
+    Ask,
+    Fail(String),
+    /// It used more than it may.
+    Budget(String),
+}
+
+impl Live {
+    fn end_by(&mut self, why: Ends) {
+        self.ends = Some(why);
+        self.stop.set(Stop::Graceful);
+    }
 }
 
 pub struct RunLoop {
@@ -127,7 +179,17 @@ pub struct RunLoop {
     held: Held,
     holding: u32,
     repeating: HashSet<PhaseId>,
-    live: HashMap<StepId, Live>,
+    live: HashMap<(StepId, u32), Live>,
+    gate: Gate,
+    machine: Machine,
+    /// What steps used in earlier runs and in this one: the next one's estimate.
+    history: History,
+    /// The run stands still until then, and its owner stays.
+    waiting: Option<u64>,
+    /// Steps whose waiting time is being watched, by the time they became ready.
+    queued: HashMap<StepId, u64>,
+    /// Whether any template of the run limits how long steps wait; looked up once.
+    limits_queue: Option<bool>,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
     timers: Timers,
@@ -152,11 +214,14 @@ impl RunLoop {
         run: Run,
         journal: Journal,
         file: JournalFile,
+        member: Member,
+        history: History,
     ) -> RunLoop {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let durable = file.head();
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
+        let machine = Machine::new(around.min_free_bytes);
         RunLoop {
             around,
             options,
@@ -169,6 +234,12 @@ impl RunLoop {
             holding: 0,
             repeating: HashSet::new(),
             live: HashMap::new(),
+            gate: Gate::new(member),
+            machine,
+            history,
+            waiting: None,
+            queued: HashMap::new(),
+            limits_queue: None,
             effects: VecDeque::new(),
             durable,
             timers: Timers::default(),
@@ -189,20 +260,20 @@ impl RunLoop {
     }
 
     /// Runs to the end, a pause or a failure of the disk. Whatever the reason, no process of the run is left.
-    pub async fn drive(mut self) -> Result<Run, LoopError> {
+    pub async fn drive(mut self) -> Result<(Run, History), LoopError> {
         let result = self.turn().await;
         for live in self.live.values() {
             live.stop.set(Stop::Now);
         }
         while !self.live.is_empty() {
             match self.inputs.recv().await {
-                Some(Input::Ended(id, ..)) => drop(self.live.remove(&id)),
+                Some(Input::Ended(id, attempt, _)) => drop(self.live.remove(&(id, attempt))),
                 Some(_) => {}
                 None => break,
             }
         }
         self.image.finish(&self.run, self.durable);
-        result.map(|()| self.run)
+        result.map(|()| (self.run, self.history))
     }
 
     async fn turn(&mut self) -> Result<(), LoopError> {
@@ -248,6 +319,8 @@ impl RunLoop {
         loop {
             self.start_ready()?;
             self.follow_decisions()?;
+            self.gate.leave_queue();
+            self.watch_queue();
             self.watch();
             let flushed = self.flush().await?;
             if !flushed || self.done {

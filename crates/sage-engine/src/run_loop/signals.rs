@@ -1,6 +1,6 @@
 //! Signals from other processes, and the answers to questions.
 
-use sage_core::event::{PauseReason, RunCancelled, RunPaused, StepAnswered};
+use sage_core::event::{BudgetRaised, PauseReason, RunCancelled, RunCleared, RunPaused, StepAnswered};
 use sage_core::port::Stop;
 use sage_core::run::{State, Status, StepId};
 use serde_json::json;
@@ -38,10 +38,17 @@ impl RunLoop {
     fn obey(&mut self, signal: Signal, id: &str) -> Result<(), LoopError> {
         let signal_id = Some(id.to_string());
         match signal {
+            Signal::Pause if self.stop_waiting(PauseReason::User, signal_id.clone())? => Ok(()),
+            Signal::Raise { node, cap } => {
+                self.gate.reopen();
+                self.emit(BudgetRaised { node, cap, signal: signal_id }).map(drop)
+            }
+            Signal::Clear if self.run.status.open() => self.emit(RunCleared { signal: signal_id }).map(drop),
             Signal::Pause if self.run.status == Status::Running => {
                 self.emit(RunPaused { reason: PauseReason::User, until: None, signal: signal_id }).map(drop)
             }
             Signal::Cancel { resumable } if self.run.status.open() => {
+                self.waiting = None;
                 self.emit(RunCancelled { resumable, signal: signal_id })?;
                 self.stop_everything();
                 Ok(())
@@ -50,8 +57,21 @@ impl RunLoop {
                 let Some(found) = self.run.find(&step) else { return Ok(()) };
                 self.answer(found, choice, by, message, signal_id)
             }
-            Signal::Pause | Signal::Cancel { .. } => Ok(()),
+            Signal::Pause | Signal::Cancel { .. } | Signal::Clear => Ok(()),
         }
+    }
+
+    /// A run that waits for a time is told to wait no longer. False if it did not wait.
+    pub(super) fn stop_waiting(
+        &mut self,
+        reason: PauseReason,
+        signal: Option<String>,
+    ) -> Result<bool, LoopError> {
+        if self.waiting.take().is_none() {
+            return Ok(false);
+        }
+        self.emit(RunPaused { reason, until: None, signal })?;
+        Ok(true)
     }
 
     fn stop_everything(&mut self) {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_core::event::{End, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
-use sage_core::policy::FailureClass;
+use sage_core::event::{End, Payload, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
+use sage_core::policy::{Alternative, FailureClass, FallbackOn};
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
 
@@ -16,6 +16,7 @@ use super::{Input, LoopError, RunLoop};
 use crate::evaluate;
 use crate::perform::Checks;
 use crate::prepare::{Pending, Prepared, Request, Start};
+use crate::results::pack;
 
 /// Preparations under way at once: enough to keep the evaluators busy, few enough to skip over.
 const PREPARING: u32 = 64;
@@ -26,8 +27,12 @@ impl RunLoop {
     /// Grants and starts whatever may start now.
     pub(super) fn start_ready(&mut self) -> Result<(), LoopError> {
         while self.running() && self.holding < PREPARING {
-            let Some(id) = self.run.next_start(&self.held, |_| false) else { break };
-            self.prepare(id)?;
+            let gate = &self.gate;
+            let Some(id) = self.run.next_start(&self.held, |lane| gate.is_closed(lane)) else { break };
+            match self.gate.take_prepared(id) {
+                Some(start) => self.begin(id, start)?,
+                None => self.prepare(id)?,
+            }
         }
         Ok(())
     }
@@ -74,10 +79,21 @@ impl RunLoop {
     }
 
     fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {
+        if matches!(self.run.alternative(id), Some(Alternative::Value(_) | Alternative::Cache)) {
+            return self.stand_in(id);
+        }
         let (key, parts) = (start.parts.key(), start.parts.shortened());
         let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
         if !self.run.step(id).fresh && self.run.memo.contains_key(&key) {
             return self.emit(StepReused { step: path, key, parts }).map(drop);
+        }
+        let mut granted = None;
+        if start.wait.is_none() {
+            match self.ask(id) {
+                Ok(grant) => granted = Some(grant),
+                Err(why) => return self.refused(id, start, why),
+            }
+            self.tell_released(id)?;
         }
         let unknown = self.run.step(id).unknown;
         let mut started = StepStarted::new(path, attempt, key, parts);
@@ -96,7 +112,12 @@ impl RunLoop {
             None => {
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);
                 let call = self.call(id, attempt, key, start.params);
-                Some(Effect::Spawn { id, call: Box::new(call), checks: Box::new(checks) })
+                if self.run.alternative(id).is_some() || self.run.operation(id).agent.is_none() {
+                    (started.agent, started.model) = (call.agent.clone(), call.model.clone());
+                }
+                started.reserve = granted.as_ref().and_then(|granted| granted.reserve);
+                let permit = granted.map(|granted| granted.permit);
+                Some(Effect::Spawn { id, call: Box::new(call), checks: Box::new(checks), permit })
             }
         };
         let seq = self.emit(started)?;
@@ -104,6 +125,44 @@ impl RunLoop {
             self.after(seq, effect);
         }
         Ok(())
+    }
+
+    /// The attempt's own limit, or what is left of the step's.
+    fn attempt_timeout_ms(&self, id: StepId) -> Option<u64> {
+        let operation = self.run.operation(id);
+        let left =
+            operation.step_timeout_ms.map(|limit| limit.saturating_sub(self.run.step(id).active_ms).max(1));
+        [operation.timeout_ms, left].into_iter().flatten().min()
+    }
+
+    /// The step has fallen back to something that needs no attempt.
+    fn stand_in(&mut self, id: StepId) -> Result<(), LoopError> {
+        let found = match self.run.alternative(id) {
+            Some(Alternative::Value(value)) => {
+                pack(value, &self.around.blobs).map_err(|error| error.to_string())
+            }
+            _ => self.earlier_result(id),
+        };
+        let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
+        let end = match found {
+            Ok(result) => End::Succeeded { result, full: None, artifacts: Vec::new() },
+            Err(why) if self.fall_back(id, FallbackOn::Failure, &why)? => return Ok(()),
+            Err(why) => {
+                let failure = self.run.step(id).failure.as_ref();
+                let class = failure.map_or(FailureClass::Failed, |failure| failure.class);
+                let first = failure.map(|failure| format!("{}; ", failure.message)).unwrap_or_default();
+                End::Failed { class, message: format!("{first}fallback: {why}"), partial: None }
+            }
+        };
+        self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
+    }
+
+    /// What the step gave in an earlier run of the same feature.
+    fn earlier_result(&self, id: StepId) -> Result<Payload, String> {
+        let path = &self.run.step(id).path;
+        let found = (self.around.earlier)(&self.run.feature, &self.run.id, path);
+        let value = found.ok_or_else(|| "no earlier run of this feature has a result of it".to_string())?;
+        pack(&value, &self.around.blobs).map_err(|error| error.to_string())
     }
 
     fn call(
@@ -122,11 +181,11 @@ impl RunLoop {
             attempt,
             key: key.to_string(),
             params,
-            agent: operation.agent.clone().or_else(|| self.run.settings.agent.clone()),
-            model: operation.model.clone(),
+            agent: self.run.agent_of(id).map(str::to_string),
+            model: self.run.model_of(id).map(str::to_string),
             schema: operation.schema.clone(),
             input: serde_json::Value::Null,
-            timeout_ms: operation.timeout_ms,
+            timeout_ms: self.attempt_timeout_ms(id),
             idle_timeout_ms: operation.idle_timeout_ms,
         }
     }

@@ -147,10 +147,13 @@ impl RunLoop {
         if !matches!(self.run.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Ok(());
         }
-        let live = self.live.remove(&id);
-        let ms = live.as_ref().map_or(0, |live| live.since.elapsed().as_millis() as u64);
-        if let Some(live) = live {
-            live.stop.set(sage_core::port::Stop::Now);
+        let mut ms = 0;
+        for ((step, _), live) in &mut self.live {
+            if *step == id {
+                ms = ms.max(live.since.elapsed().as_millis() as u64);
+                live.given_up = true;
+                live.stop.set(sage_core::port::Stop::Now);
+            }
         }
         let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
         let end = End::Failed { class: FailureClass::Timeout, message: message.to_string(), partial: None };

@@ -19,6 +19,15 @@ pub(super) enum Timer {
     /// The run, or a phase, may have used up its active time.
     RunLimit,
     PhaseLimit(PhaseId),
+    /// A lane that was refused may ask again.
+    Gate,
+    /// The time that a standing run waits for.
+    Continue,
+    /// An attempt is slow / shows no progress.
+    Hedge(StepId, u32),
+    Stall(StepId, u32),
+    /// A step has been ready for as long as it may wait; the time guards against an earlier life.
+    Queue(StepId, u64),
 }
 
 #[derive(Debug, Default)]

@@ -9,9 +9,11 @@ use std::time::Duration;
 use sage_core::event::{Frozen, Settings};
 use sage_core::policy::FailureClass;
 use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
+use sage_core::price::PriceTable;
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
+use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::{Engine, OpenError, Owned, ResumeRequest, Resumed, StartRequest};
 use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
@@ -75,6 +77,7 @@ pub struct World {
     pub steps: Arc<Steps>,
     pub parallel: u32,
     pub commit: CommitMode,
+    pub limits: Limits,
     templates: Vec<Frozen>,
     lock_dir: tempfile::TempDir,
 }
@@ -85,6 +88,7 @@ impl World {
         let lock_dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(lock_dir.path().join(".sage/state")).unwrap();
         World {
+            limits: Limits::alone(LimitsConfig::default()),
             vfs,
             steps: Arc::default(),
             parallel: 4,
@@ -112,6 +116,10 @@ impl World {
                 CommitMode::Thread => Clock::System,
             },
             commit: self.commit,
+            limits: self.limits.clone(),
+            affinity: Arc::new([]),
+            prices: Arc::new(PriceTable::built_in()),
+            min_free_bytes: 0,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

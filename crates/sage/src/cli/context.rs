@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
+use sage_core::price::PriceTable;
 use sage_engine::clock::Clock;
+use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
@@ -40,6 +42,11 @@ impl Context {
         Ok(Context { project: Project::new(root, dir), config, disk: Arc::new(DiskFs::default()) })
     }
 
+    /// Limits that other runs of the project share, and per provider other projects of the user.
+    pub fn limits(&self) -> Limits {
+        Limits::shared(LimitsConfig::default(), self.project.limits(), user_state().join("limits"))
+    }
+
     pub fn engine(&self) -> Engine {
         let config = ExecutorConfig { agents: self.config.agents(), ..ExecutorConfig::default() };
         Engine {
@@ -48,12 +55,23 @@ impl Context {
             executor: Arc::new(Executor::new(config)),
             clock: Clock::System,
             commit: CommitMode::Thread,
+            limits: self.limits(),
+            affinity: Arc::new([]),
+            prices: Arc::new(PriceTable::built_in()),
+            min_free_bytes: 0,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)
             },
         }
     }
+}
+
+/// `$XDG_STATE_HOME/sage`, or where that is by default.
+pub fn user_state() -> PathBuf {
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let home = || std::env::var_os("HOME").map(PathBuf::from).unwrap_or_else(std::env::temp_dir);
+    given.unwrap_or_else(|| home().join(".local/state")).join("sage")
 }
 
 /// Every running step needs a handful of descriptors, and the usual soft limit of 1,024 is for other programs.

@@ -11,10 +11,7 @@ use super::text::{clock_text, first_line, time_text};
 pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
     match event {
         Event::RunContinued(_) => Some("run goes on".into()),
-        Event::RunThrottled(event) => Some(match event.parallel {
-            Some(parallel) => format!("at most {parallel} at once: {}", event.why),
-            None => format!("as many at once as before: {}", event.why),
-        }),
+        Event::LimitsChanged(event) => Some(format!("limits changed: {}", event.why)),
         Event::RunCleared(_) => Some("what had not begun was given up".into()),
         Event::StepParked(event) => {
             let why = summary::failure_text(event.class.name(), first_line(&event.message));

@@ -182,6 +182,10 @@ pub fn engine(root: &Path) -> Engine {
         executor: Arc::new(sage_agents::Executor::new(sage_agents::ExecutorConfig::default())),
         clock: sage_engine::clock::Clock::System,
         commit: sage_engine::run_loop::CommitMode::Thread,
+        limits: sage_engine::limits::Limits::alone(Default::default()),
+        affinity: Arc::new([]),
+        prices: Arc::new(sage_core::price::PriceTable::built_in()),
+        min_free_bytes: 0,
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }

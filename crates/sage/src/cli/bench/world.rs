@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
 use sage_core::event::{Frozen, Settings};
+use sage_core::price::PriceTable;
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
+use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::{Engine, StartRequest};
 use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
@@ -41,6 +43,10 @@ impl World {
             executor: Arc::new(Executor::new(ExecutorConfig::default())),
             clock: Clock::System,
             commit: CommitMode::Thread,
+            limits: Limits::alone(LimitsConfig::default()),
+            affinity: Arc::new([]),
+            prices: Arc::new(PriceTable::built_in()),
+            min_free_bytes: 0,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

@@ -1,0 +1,137 @@
+//! Events about limits: refused, hedged and stalled attempts, fallbacks, parked targets, budgets.
+
+use crate::event::*;
+use crate::policy::{FailureClass, Rung};
+use crate::run::step::{Failure, State};
+use crate::run::{FoldError, Run, Status, StepId};
+use crate::target::HoldReason;
+
+/// A target that takes no calls for now, as the run knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parked {
+    pub reason: HoldReason,
+    pub until: Option<u64>,
+    pub message: String,
+}
+
+impl Run {
+    pub(super) fn parked(&mut self, event: &StepParked) -> Result<(), FoldError> {
+        let id = self.named("step.parked", &event.step)?;
+        let State::Running(running) = &self.step(id).state else {
+            return Err(self.misfit("step.parked", id));
+        };
+        let stopping = running.stopping;
+        self.charge(id, event.attempt, event.ms, &event.usage);
+        self.settle_spending(id, event.attempt, event.spent, &event.usage);
+        self.count_failure(event.class);
+        let (class, message) = (event.class, event.message.clone());
+        let failure = Failure { class, message, partial: event.partial.clone() };
+        self.step_mut(id).failure = Some(Box::new(failure));
+        self.transition(id, if stopping { State::Cancelled } else { State::Ready });
+        Ok(())
+    }
+
+    pub(super) fn hedged(&mut self, event: &StepHedged) -> Result<(), FoldError> {
+        let id = self.named("step.hedged", &event.step)?;
+        if !matches!(self.step(id).state, State::Running(_)) {
+            return Err(self.misfit("step.hedged", id));
+        }
+        self.step_mut(id).attempts = event.attempt;
+        self.tally.calls += 1;
+        self.tally.hedges += 1;
+        self.attempt_begins(id, event.attempt, event.reserve);
+        self.count_hedges(id, 1);
+        Ok(())
+    }
+
+    /// An attempt of a step that goes on, or is settled already, has ended.
+    pub(super) fn charged(&mut self, event: &StepCharged) -> Result<(), FoldError> {
+        let id = self.named("step.charged", &event.step)?;
+        self.charge(id, event.attempt, event.ms, &event.usage);
+        self.settle_spending(id, event.attempt, event.spent, &event.usage);
+        if let Some(class) = event.class {
+            self.count_failure(class);
+        }
+        if matches!(&self.step(id).state, State::Running(running) if running.hedges > 0) {
+            self.count_hedges(id, -1);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fell_back(&mut self, event: &StepFellBack) -> Result<(), FoldError> {
+        let id = self.named("step.fellBack", &event.step)?;
+        if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
+            return Err(self.misfit("step.fellBack", id));
+        }
+        self.tally.fallbacks += 1;
+        // Out of its old lane before its demand changes, and into the new one after.
+        self.transition(id, State::Pending);
+        let step = self.step_mut(id);
+        step.alternative = Some(event.to);
+        (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
+        let demand = self.demand_of(id);
+        self.step_mut(id).demand = demand;
+        self.transition(id, State::Ready);
+        Ok(())
+    }
+
+    pub(super) fn stalled(&mut self, event: &StepStalled) -> Result<(), FoldError> {
+        let id = self.named("step.stalled", &event.step)?;
+        self.tally.stalls += u32::from(event.rung != Rung::Nudge);
+        self.step_mut(id).stall_restarts += u32::from(event.rung == Rung::Restart);
+        if let State::Running(running) = &mut self.step_mut(id).state {
+            running.stalled |= event.rung == Rung::Ask;
+        }
+        Ok(())
+    }
+
+    pub(super) fn target_parked(&mut self, event: &TargetParked) {
+        let parked = Parked { reason: event.reason, until: event.until, message: event.message.clone() };
+        let news = self.parked.insert(event.target.clone(), parked);
+        let opened = event.reason == HoldReason::Breaker;
+        if opened && news.is_none_or(|before| before.reason != HoldReason::Breaker) {
+            self.tally.breaker_openings += 1;
+        }
+    }
+
+    /// Everything that has not begun is given up; the join of each phase decides what that means.
+    pub(super) fn cleared(&mut self, now: u64) {
+        let idle = |id: &StepId| {
+            let step = self.step(*id);
+            let waits = matches!(step.state, State::Pending | State::Ready | State::Backoff { .. });
+            waits && step.children.is_none()
+        };
+        let waiting: Vec<StepId> = self.step_ids().filter(idle).collect();
+        for id in waiting {
+            // What came before it may have blocked or cancelled it already.
+            if !self.step(id).state.settled() {
+                self.settle(id, State::Cancelled, now);
+            }
+        }
+    }
+
+    pub(super) fn count_failure(&mut self, class: FailureClass) {
+        match class {
+            FailureClass::RateLimit | FailureClass::Quota => self.tally.refused += 1,
+            FailureClass::Budget => {}
+            _ => self.tally.errors += 1,
+        }
+        self.tally.timeouts += u32::from(class == FailureClass::Timeout);
+    }
+
+    pub(super) fn continued(&mut self) {
+        if matches!(self.status, Status::Paused { .. }) {
+            self.status = Status::Running;
+        }
+    }
+
+    /// How many may run at once now.
+    pub fn parallel(&self) -> u32 {
+        self.changed.parallel.unwrap_or(self.settings.parallel)
+    }
+
+    /// The size of a pool now, if it has one.
+    pub fn pool_size(&self, pool: &str) -> Option<u32> {
+        self.changed.pools.get(pool).or_else(|| self.settings.pools.get(pool)).copied()
+    }
+}

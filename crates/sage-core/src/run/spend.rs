@@ -1,0 +1,143 @@
+//! What a run spends: reservations and settlements, folded into the tree of budgets.
+//!
+//! An attempt without a known usage is charged with what it had reserved: unknown is never taken for nothing.
+
+use crate::budget::{Amount, Cap, Short};
+use crate::port::Usage;
+use crate::run::step::{Beside, State};
+use crate::run::{Run, StepId};
+
+/// Nodes of the budget tree.
+pub const RUN_NODE: &str = "run";
+
+impl Run {
+    /// Caps that the settings and the templates state. Raised ones win.
+    pub(super) fn set_caps(&mut self) {
+        let template = self.plan().template.budget;
+        self.cap_unless_raised(RUN_NODE.into(), self.settings.budget.or(template));
+        for (agent, cap) in self.settings.agent_budgets.clone() {
+            self.cap_unless_raised(format!("agent:{agent}"), Some(cap));
+        }
+    }
+
+    /// Caps of a phase and its members, when they are laid out.
+    pub(super) fn set_phase_caps(&mut self, phase: crate::run::PhaseId) {
+        let spec = self.phase(phase);
+        let plan = self.scope(spec.scope).plan.clone();
+        if let Some(cap) = plan.phase(spec.plan_phase).budget {
+            self.cap_unless_raised(format!("phase:{}", self.phase_path(phase)), Some(cap));
+        }
+        for member in self.phase(phase).members.clone() {
+            if let Some(cap) = self.operation(member).budget {
+                self.cap_unless_raised(format!("step:{}", self.step(member).path), Some(cap));
+            }
+        }
+    }
+
+    fn cap_unless_raised(&mut self, node: String, cap: Option<Cap>) {
+        let cap = self.raised.get(&node).copied().or(cap);
+        self.ledger.set_cap(&node, cap);
+    }
+
+    pub(super) fn raise(&mut self, node: &str, cap: Cap) {
+        self.raised.insert(node.to_string(), cap);
+        self.ledger.set_cap(node, Some(cap));
+    }
+
+    /// All nodes that a step counts in, innermost first.
+    pub fn way(&self, id: StepId) -> Vec<String> {
+        let mut way = self.demand(id).way.clone();
+        way.extend(self.agent_of(id).map(|agent| format!("agent:{agent}")));
+        way.push(RUN_NODE.into());
+        way
+    }
+
+    /// Whether one more attempt of the step may reserve this much.
+    pub fn affords(&self, id: StepId, want: Amount) -> Result<(), Short> {
+        if !self.ledger.has_caps() {
+            return Ok(());
+        }
+        self.ledger.fits(&names(&self.way(id)), want)
+    }
+
+    pub(super) fn reserve(&mut self, id: StepId, amount: Amount) {
+        let way = self.way(id);
+        self.ledger.reserve(&names(&way), amount);
+    }
+
+    /// An attempt has ended: what it had reserved becomes what it spent.
+    pub(super) fn settle_spending(&mut self, id: StepId, attempt: u32, spent: Option<Amount>, usage: &Usage) {
+        if !self.demand(id).spends {
+            return;
+        }
+        let reserved = self.take_reservation(id, attempt);
+        let known = || {
+            let cost = usage.cost_usd.map(|usd| (usd * 1e6).round() as u64);
+            if usage.is_empty() { reserved } else { Amount::of(usage, cost) }
+        };
+        let way = self.way(id);
+        self.ledger.settle(&names(&way), reserved, spent.unwrap_or_else(known));
+    }
+
+    /// Whatever was under way when the last owner died is charged with all that it might have spent.
+    pub(super) fn settle_lost(&mut self, id: StepId) {
+        let attempts: Vec<u32> = self.step(id).beside.iter().map(|beside| beside.attempt).collect();
+        for attempt in attempts {
+            self.settle_spending(id, attempt, None, &Usage::default());
+        }
+    }
+
+    /// An attempt begins: its reservation is remembered until it ends.
+    pub(super) fn attempt_begins(&mut self, id: StepId, attempt: u32, reserve: Option<Amount>) {
+        if let Some(amount) = reserve {
+            self.reserve(id, amount);
+        }
+        let reserved = reserve.unwrap_or_default();
+        self.step_mut(id).beside.push(Beside { attempt, reserved });
+    }
+
+    pub(super) fn more_reserved(&mut self, id: StepId, attempt: u32, reserve: Amount) {
+        let Some(beside) = self.step_mut(id).beside.iter_mut().find(|b| b.attempt == attempt) else { return };
+        let more = reserve.saturating_sub(beside.reserved);
+        beside.reserved = reserve;
+        self.reserve(id, more);
+    }
+
+    fn take_reservation(&mut self, id: StepId, attempt: u32) -> Amount {
+        let beside = &mut self.step_mut(id).beside;
+        let at = beside.iter().position(|b| b.attempt == attempt);
+        at.map(|at| beside.remove(at).reserved).unwrap_or_default()
+    }
+
+    /// Agent steps that have neither begun nor ended: what is left is shared between them.
+    pub fn spenders_left(&self) -> u32 {
+        let waits = |id: &StepId| {
+            let step = self.step(*id);
+            let open = matches!(step.state, State::Pending | State::Ready | State::Backoff { .. });
+            open && self.demand(*id).spends
+        };
+        self.step_ids().filter(waits).count() as u32
+    }
+
+    /// What is left of the step's own budget. A fan-out's is for all of its items, so no item has one.
+    pub fn left_of_own(&self, id: StepId) -> Option<Cap> {
+        let step = self.step(id);
+        let own = self.operation(id).budget.filter(|_| step.item.is_none());
+        own.map(|_| self.ledger.left(&[format!("step:{}", step.path).as_str()]))
+    }
+
+    /// What is left on the step's way, and which units are capped on it at all.
+    pub fn left_for(&self, id: StepId) -> (Cap, Cap) {
+        let way = self.way(id);
+        let mut capped = Cap::default();
+        for cap in way.iter().filter_map(|node| self.ledger.cap(node)) {
+            capped.tokens = capped.tokens.or(cap.tokens);
+            capped.micro_usd = capped.micro_usd.or(cap.micro_usd);
+        }
+        (self.ledger.left(&names(&way)), capped)
+    }
+}
+
+fn names(way: &[String]) -> Vec<&str> {
+    way.iter().map(String::as_str).collect()
+}

@@ -1,0 +1,41 @@
+//! Results of earlier runs of a feature: what a step falls back to when its target is down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sage_core::run::State;
+use serde_json::Value;
+
+use super::{Engine, Fold, OpenError};
+use crate::blobs::Blobs;
+use crate::journal;
+use crate::results::{Face, value_of};
+
+/// Runs looked at, newest first.
+const RUNS: usize = 20;
+
+impl Engine {
+    /// The step's result in the newest earlier run of the feature that has one.
+    pub(super) fn earlier_result(&self, feature: &str, now: &str, path: &str) -> Option<Value> {
+        let mut runs: Vec<String> = self.vfs.list(&self.project.runs()).ok()?;
+        // Ids sort by time.
+        runs.sort_unstable_by(|a, b| b.cmp(a));
+        runs.iter()
+            .filter(|run| run.as_str() < now)
+            .take(RUNS)
+            .find_map(|run| self.result_in(feature, run, path))
+    }
+
+    fn result_in(&self, feature: &str, run: &str, path: &str) -> Option<Value> {
+        let dir: PathBuf = self.project.run_dir(run);
+        let mut fold = Fold::default();
+        journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).ok()?;
+        let folded = fold.finish().ok().filter(|folded| folded.feature == feature)?;
+        let step = folded.step(folded.find(path)?);
+        // What only stood in for a result there is none here either.
+        let output =
+            step.output.as_deref().filter(|_| matches!(step.state, State::Succeeded) && !step.degraded)?;
+        let blobs: Arc<Blobs> = self.blobs(run);
+        value_of(output, Face::Filtered, &blobs).ok()
+    }
+}

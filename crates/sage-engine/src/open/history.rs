@@ -1,0 +1,31 @@
+//! What steps used in earlier runs of the project: the estimates of budgets and dry runs.
+//!
+//! A courtesy, not truth: it may be deleted, and a run goes on without it.
+
+use std::path::Path;
+
+use sage_core::budget::History;
+
+const FILE: &str = "usage.json";
+const MAX_BYTES: u64 = 4 << 20;
+
+pub fn load(state: &Path) -> History {
+    let path = state.join(FILE);
+    let small = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_BYTES);
+    let text = if small { std::fs::read(&path).ok() } else { None };
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
+
+/// Whole or not at all. Of two runs that end at once the later one wins: estimates can bear it.
+pub(super) fn save(state: &Path, used: &History) {
+    if used.is_empty() || *used == load(state) {
+        return;
+    }
+    let Ok(text) = serde_json::to_vec(used) else { return };
+    let temporary = state.join(format!(".{FILE}-{}", ulid::Ulid::generate()));
+    let written =
+        std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, state.join(FILE)));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+}

@@ -1,0 +1,251 @@
+//! The end of an attempt: what it means for its step, its targets and its budget.
+//!
+//! ```text
+//! succeeded -> finished (those beside it are stopped)
+//! failed    -> others beside it? charged : refused? parked : retried : falls back : finished
+//! ```
+
+use std::time::Duration;
+
+use sage_core::event::{End, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked, StepRetried};
+use sage_core::policy::{FailureClass, FallbackOn, OnBudget, RetryBudget};
+use sage_core::port::{Refusal, Stop, Usage};
+use sage_core::run::{State, StepId};
+use sage_core::target::CallReport;
+use sage_core::template::Kind;
+use tokio::time::Instant;
+
+use super::effect::Effect;
+use super::timers::Timer;
+use super::{Ends, Live, LoopError, RunLoop};
+use crate::perform::Ended;
+
+/// An attempt that has ended, as its bill and its record need it.
+struct Over {
+    id: StepId,
+    attempt: u32,
+    ms: u64,
+    usage: Usage,
+    refusal: Option<Refusal>,
+}
+
+impl RunLoop {
+    pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
+        let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
+        let Ended { end, usage, refusal } = ended;
+        // What it reported while it worked is better than nothing at the end.
+        let usage = if usage.is_empty() { live.usage.clone() } else { usage };
+        let over = Over { id, attempt, ms: live.since.elapsed().as_millis() as u64, usage, refusal };
+        self.report(&live, &end, &over);
+        let (ends, given_up) = (live.ends.clone(), live.given_up);
+        drop(live);
+        self.gate.reopen();
+        let State::Running(running) = &self.run.step(id).state else {
+            return self.charge(over, &end);
+        };
+        let stopping = running.stopping;
+        if given_up {
+            return self.charge(over, &end);
+        }
+        if matches!(end, End::Succeeded { .. }) {
+            self.learn(id, attempt, &over.usage);
+            self.stop_step(id, Stop::Graceful);
+            return self.finish(over, end);
+        }
+        if self.live.keys().any(|(step, _)| *step == id) {
+            return self.charge(over, &end);
+        }
+        if stopping || self.stopping != Stop::No {
+            return self.finish(over, end);
+        }
+        match (ends, end) {
+            (Some(Ends::Restart(message)), _) => {
+                self.retry(over, RetryLevel::Attempt, FailureClass::Timeout, message, Some(0))
+            }
+            (Some(Ends::Ask), _) => self.finish(over, End::Stopped),
+            (Some(Ends::Fail(message)), _) => self.fail(over, FailureClass::Timeout, message, None),
+            (Some(Ends::Budget(message)), _) => self.over_budget(over, message),
+            (None, End::Failed { class, message, partial }) => self.failed(over, class, message, partial),
+            (None, end) => self.finish(over, end),
+        }
+    }
+
+    /// Tells every attempt of a step to stop.
+    pub(super) fn stop_step(&mut self, id: StepId, stop: Stop) {
+        for ((step, _), live) in &self.live {
+            if *step == id {
+                live.stop.set(stop);
+            }
+        }
+    }
+
+    /// Its targets learn how it went.
+    fn report(&self, live: &Live, end: &End, over: &Over) {
+        let Some(permit) = &live.permit else { return };
+        let (failure, message) = match end {
+            End::Failed { class, message, .. } => (Some(*class), message.clone()),
+            _ => (None, String::new()),
+        };
+        // A stall or a budget that ended it: the first is the target's fault, the second is not.
+        let stalled = matches!(live.ends, Some(Ends::Restart(_) | Ends::Ask | Ends::Fail(_)));
+        let report = CallReport {
+            probe: false,
+            failure: if stalled { Some(FailureClass::Timeout) } else { failure },
+            stopped: !stalled && matches!(end, End::Stopped),
+            ms: over.ms,
+            usage: over.usage.clone(),
+            refusal: over.refusal,
+            signal: live.signal,
+            in_flight: 0,
+            estimate: Default::default(),
+            message,
+        };
+        permit.report(&report, self.around.clock.now_ms());
+    }
+
+    fn failed(
+        &mut self,
+        over: Over,
+        class: FailureClass,
+        message: String,
+        partial: Option<sage_core::event::Payload>,
+    ) -> Result<(), LoopError> {
+        let id = over.id;
+        if class.refused() && !self.run.targets_of(id).is_empty() {
+            return self.park(over, class, message, partial);
+        }
+        match self.retry_level(id, class) {
+            Some(level) => self.retry(over, level, class, message, None),
+            None => self.fail(over, class, message, partial),
+        }
+    }
+
+    /// The target refused it: the step waits for the target, and keeps its tries.
+    fn park(
+        &mut self,
+        over: Over,
+        class: FailureClass,
+        message: String,
+        partial: Option<sage_core::event::Payload>,
+    ) -> Result<(), LoopError> {
+        let spent = self.spent(over.id, over.attempt, &over.usage).or(Some(Default::default()));
+        let Over { id, attempt, ms, usage, .. } = over;
+        let step = self.run.step(id).path.clone();
+        self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent }).map(drop)
+    }
+
+    fn over_budget(&mut self, over: Over, message: String) -> Result<(), LoopError> {
+        if self.run.plan().template.on_budget == OnBudget::Fail {
+            return self.fail(over, FailureClass::Budget, message, None);
+        }
+        self.park(over, FailureClass::Budget, message, None)
+    }
+
+    /// No try is left: another way, or the end of the step.
+    fn fail(
+        &mut self,
+        over: Over,
+        class: FailureClass,
+        message: String,
+        partial: Option<sage_core::event::Payload>,
+    ) -> Result<(), LoopError> {
+        let id = over.id;
+        let next = self.run.step(id).alternative.map_or(0, |at| at + 1) as usize;
+        let helps =
+            |f: &sage_core::policy::Fallback| f.on.contains(&FallbackOn::Failure) && next < f.to.len();
+        let end = End::Failed { class, message: message.clone(), partial };
+        if class != FailureClass::Budget && self.run.operation(id).fallback.as_ref().is_some_and(helps) {
+            self.charge(over, &end)?;
+            return self.fall_back(id, FallbackOn::Failure, &message).map(drop);
+        }
+        self.finish(over, end)
+    }
+
+    fn finish(&mut self, over: Over, end: End) -> Result<(), LoopError> {
+        let spent = self.spent(over.id, over.attempt, &over.usage);
+        let step = self.run.step(over.id).path.clone();
+        let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
+        self.emit(StepFinished { spent, ..finished }).map(drop)
+    }
+
+    /// The attempt is paid for; its step goes on, or has ended without it.
+    fn charge(&mut self, over: Over, end: &End) -> Result<(), LoopError> {
+        if !self.run.step(over.id).beside.iter().any(|beside| beside.attempt == over.attempt) {
+            return Ok(());
+        }
+        let class = match end {
+            End::Failed { class, .. } => Some(*class),
+            _ => None,
+        };
+        let spent = self.spent(over.id, over.attempt, &over.usage);
+        let Over { id, attempt, ms, usage, .. } = over;
+        let step = self.run.step(id).path.clone();
+        self.emit(StepCharged { step, attempt, ms, usage, class, spent }).map(drop)
+    }
+
+    /// How far back the next try goes, or `None` if there is none.
+    fn retry_level(&self, id: StepId, class: FailureClass) -> Option<RetryLevel> {
+        let (operation, step) = (self.run.operation(id), self.run.step(id));
+        let retry = &operation.retry;
+        // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
+        let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
+        let tries = step.tries + 1;
+        let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.active_ms >= limit);
+        let budget = self.run.plan().template.retry_budget.unwrap_or_default();
+        if out_of_time || !self.within(budget) {
+            return None;
+        }
+        if unfit && tries < retry.attempts.max(2) {
+            return Some(RetryLevel::Attempt);
+        }
+        if !retry.covers(class) {
+            return None;
+        }
+        let restarts = self.run.phase(step.phase).restarts;
+        if tries < retry.attempts {
+            return Some(if retry.progressive && tries > 1 { RetryLevel::Step } else { RetryLevel::Attempt });
+        }
+        (retry.progressive && restarts == 0).then_some(RetryLevel::Phase)
+    }
+
+    fn within(&self, budget: RetryBudget) -> bool {
+        budget.allows(self.run.tally.calls, self.run.tally.retries)
+    }
+
+    fn retry(
+        &mut self,
+        over: Over,
+        level: RetryLevel,
+        class: FailureClass,
+        message: String,
+        delay: Option<u64>,
+    ) -> Result<(), LoopError> {
+        let spent = self.spent(over.id, over.attempt, &over.usage);
+        let Over { id, attempt, ms, usage, refusal } = over;
+        let last = self.run.step(id).delay_ms;
+        let retry = &self.run.operation(id).retry;
+        let own = delay.unwrap_or_else(|| retry.delay_before_ms(self.run.step(id).tries + 2, last, random()));
+        // A target that says when is believed, within reason.
+        let asked = refusal.and_then(|refusal| refusal.retry_after_ms).unwrap_or(0).min(3_600_000);
+        let delay = own.max(asked);
+        let at = self.around.clock.now_ms().saturating_add(delay);
+        let step = self.run.step(id).path.clone();
+        let seq = self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level })?;
+        if level == RetryLevel::Phase {
+            let phase = self.run.phase_path(self.run.step(id).phase).into();
+            return self.emit(PhaseRestarted { phase }).map(drop);
+        }
+        self.after(
+            seq,
+            Effect::Arm { timer: Timer::Retry(id), at: Instant::now() + Duration::from_millis(delay) },
+        );
+        Ok(())
+    }
+}
+
+/// Jitter for pauses between tries: spread, not secrecy, is what is needed.
+fn random() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let bits = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}

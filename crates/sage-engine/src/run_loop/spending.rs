@@ -1,0 +1,83 @@
+//! Budgets while a run is under way: reservations before a start, more while it works, the bill at its end.
+
+use sage_core::budget::{Amount, Short, reservation};
+use sage_core::event::StepReserved;
+use sage_core::port::{Stop, Usage};
+use sage_core::run::{Run, StepId};
+
+use super::{Ends, LoopError, RunLoop};
+
+impl RunLoop {
+    /// What the step must reserve; nothing where nothing is capped.
+    pub(super) fn reservation(&self, id: StepId) -> Result<Option<Amount>, Short> {
+        if !self.run.demand(id).spends || !self.run.ledger.has_caps() {
+            return Ok(None);
+        }
+        let (left, capped) = self.run.left_for(id);
+        let own = self.run.left_of_own(id);
+        let history = self.history.mean(&self.history_key(id));
+        let want = reservation(own, history, left, self.run.spenders_left().max(1), capped);
+        self.run.affords(id, want).map(|()| Some(want))
+    }
+
+    pub(super) fn expected_tokens(&self, id: StepId) -> u64 {
+        if !self.run.demand(id).spends {
+            return 0;
+        }
+        self.history.mean(&self.history_key(id)).map_or(0, |mean| mean.tokens)
+    }
+
+    fn history_key(&self, id: StepId) -> String {
+        let path = Run::path_without_index(&self.run.step(id).path);
+        format!("{}/{path}", self.run.plan().template.name)
+    }
+
+    /// What an attempt is charged with: what its usage costs. Where that is not known, what it had reserved.
+    pub(super) fn spent(&self, id: StepId, attempt: u32, usage: &Usage) -> Option<Amount> {
+        if !self.run.demand(id).spends || usage.is_empty() {
+            return None;
+        }
+        let cost = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
+        let priced =
+            || self.run.model_of(id).and_then(|model| self.around.prices.cost_micro_usd(model, usage));
+        let reserved = self.reserved(id, attempt);
+        Some(Amount { micro_usd: cost.or_else(priced).unwrap_or(reserved.micro_usd), tokens: usage.total() })
+    }
+
+    fn reserved(&self, id: StepId, attempt: u32) -> Amount {
+        let beside = &self.run.step(id).beside;
+        beside.iter().find(|b| b.attempt == attempt).map(|b| b.reserved).unwrap_or_default()
+    }
+
+    /// An attempt reports what it has used so far: what it had not reserved it reserves now, or it is stopped.
+    pub(super) fn used(&mut self, id: StepId, attempt: u32, usage: Usage) -> Result<(), LoopError> {
+        let Some(live) = self.live.get_mut(&(id, attempt)) else { return Ok(()) };
+        live.usage = usage.clone();
+        if !self.run.ledger.has_caps() || live.ends.is_some() {
+            return Ok(());
+        }
+        let Some(spent) = self.spent(id, attempt, &usage) else { return Ok(()) };
+        let more = spent.saturating_sub(self.reserved(id, attempt));
+        if more.is_zero() {
+            return Ok(());
+        }
+        if let Err(short) = self.run.affords(id, more) {
+            if let Some(live) = self.live.get_mut(&(id, attempt)) {
+                live.ends = Some(Ends::Budget(short.to_string()));
+                live.stop.set(Stop::Graceful);
+            }
+            return Ok(());
+        }
+        let step = self.run.step(id).path.clone();
+        let reserve = self.reserved(id, attempt).saturating_add(more);
+        self.emit(StepReserved { step, attempt, reserve }).map(drop)
+    }
+
+    /// Remembers what a step of this name used, for the next one.
+    pub(super) fn learn(&mut self, id: StepId, attempt: u32, usage: &Usage) {
+        if let Some(spent) = self.spent(id, attempt, usage) {
+            let key = self.history_key(id);
+            self.history.learn(&key, spent);
+        }
+    }
+}
