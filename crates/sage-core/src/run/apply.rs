@@ -133,27 +133,7 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
-            Event::RunContinued(_) => self.continued(),
-            Event::LimitsChanged(changed) => self.changed = changed.clone(),
-            Event::RunCleared(cleared) => {
-                self.signals.extend(cleared.signal.clone());
-                self.cleared(now);
-            }
-            Event::StepParked(parked) => self.parked(parked)?,
-            Event::StepHedged(hedged) => self.hedged(hedged)?,
-            Event::StepCharged(charged) => self.charged(charged)?,
-            Event::StepReserved(reserved) => {
-                let id = self.named("step.reserved", &reserved.step)?;
-                self.more_reserved(id, reserved.attempt, reserved.reserve);
-            }
-            Event::StepFellBack(fallen) => self.fell_back(fallen)?,
-            Event::StepStalled(stalled) => self.stalled(stalled)?,
-            Event::TargetParked(parked) => self.target_parked(parked),
-            Event::TargetReleased(released) => drop(self.parked.remove(&released.target)),
-            Event::BudgetRaised(raised) => {
-                self.signals.extend(raised.signal.clone());
-                self.raise(&raised.node, raised.cap);
-            }
+            other => self.apply_limits(other, now)?,
         }
         Ok(())
     }
@@ -242,7 +222,7 @@ impl Run {
         if !usage.is_empty() {
             self.tally.usage.add(usage);
             self.step_mut(id).usage.get_or_insert_default().add(usage);
-        } else if self.kind(id) == crate::template::Kind::Agent && attempt > 0 {
+        } else if self.demand(id).spends && attempt > 0 {
             self.tally.unattributed += 1;
         }
     }

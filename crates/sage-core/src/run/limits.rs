@@ -15,13 +15,47 @@ pub struct Parked {
 }
 
 impl Run {
-    pub(super) fn parked(&mut self, event: &StepParked) -> Result<(), FoldError> {
+    pub(super) fn apply_limits(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
+        match event {
+            Event::RunContinued(_) => self.continued(),
+            Event::LimitsChanged(changed) => self.changed = changed.clone(),
+            Event::RunCleared(cleared) => {
+                self.signals.extend(cleared.signal.clone());
+                self.cleared(now);
+            }
+            Event::StepParked(parked) => self.parked(parked)?,
+            Event::StepHedged(hedged) => self.hedged(hedged)?,
+            Event::StepCharged(charged) => self.charged(charged)?,
+            Event::StepReserved(reserved) => {
+                let id = self.named("step.reserved", &reserved.step)?;
+                self.more_reserved(id, reserved.attempt, reserved.reserve);
+            }
+            Event::StepFellBack(fallen) => self.fell_back(fallen)?,
+            Event::StepStalled(stalled) => self.stalled(stalled)?,
+            Event::TargetParked(parked) => self.target_parked(parked),
+            Event::TargetReleased(released) => drop(self.parked.remove(&released.target)),
+            Event::BudgetRaised(raised) => {
+                self.signals.extend(raised.signal.clone());
+                self.raise(&raised.node, raised.cap);
+            }
+            // All others are `apply`'s own.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn parked(&mut self, event: &StepParked) -> Result<(), FoldError> {
         let id = self.named("step.parked", &event.step)?;
         let State::Running(running) = &self.step(id).state else {
             return Err(self.misfit("step.parked", id));
         };
         let stopping = running.stopping;
+        let told = self.tally.unattributed;
         self.charge(id, event.attempt, event.ms, &event.usage);
+        // A target that refused did no work: that it tells no usage is no gap.
+        if event.class.refused() {
+            self.tally.unattributed = told;
+        }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(event.class);
         let (class, message) = (event.class, event.message.clone());
@@ -31,7 +65,7 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn hedged(&mut self, event: &StepHedged) -> Result<(), FoldError> {
+    fn hedged(&mut self, event: &StepHedged) -> Result<(), FoldError> {
         let id = self.named("step.hedged", &event.step)?;
         if !matches!(self.step(id).state, State::Running(_)) {
             return Err(self.misfit("step.hedged", id));
@@ -45,7 +79,7 @@ impl Run {
     }
 
     /// An attempt of a step that goes on, or is settled already, has ended.
-    pub(super) fn charged(&mut self, event: &StepCharged) -> Result<(), FoldError> {
+    fn charged(&mut self, event: &StepCharged) -> Result<(), FoldError> {
         let id = self.named("step.charged", &event.step)?;
         self.charge(id, event.attempt, event.ms, &event.usage);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
@@ -58,7 +92,7 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn fell_back(&mut self, event: &StepFellBack) -> Result<(), FoldError> {
+    fn fell_back(&mut self, event: &StepFellBack) -> Result<(), FoldError> {
         let id = self.named("step.fellBack", &event.step)?;
         if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Err(self.misfit("step.fellBack", id));
@@ -75,7 +109,7 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn stalled(&mut self, event: &StepStalled) -> Result<(), FoldError> {
+    fn stalled(&mut self, event: &StepStalled) -> Result<(), FoldError> {
         let id = self.named("step.stalled", &event.step)?;
         self.tally.stalls += u32::from(event.rung != Rung::Nudge);
         self.step_mut(id).stall_restarts += u32::from(event.rung == Rung::Restart);
@@ -85,7 +119,7 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn target_parked(&mut self, event: &TargetParked) {
+    fn target_parked(&mut self, event: &TargetParked) {
         let parked = Parked { reason: event.reason, until: event.until, message: event.message.clone() };
         let news = self.parked.insert(event.target.clone(), parked);
         let opened = event.reason == HoldReason::Breaker;
@@ -95,7 +129,7 @@ impl Run {
     }
 
     /// Everything that has not begun is given up; the join of each phase decides what that means.
-    pub(super) fn cleared(&mut self, now: u64) {
+    fn cleared(&mut self, now: u64) {
         let idle = |id: &StepId| {
             let step = self.step(*id);
             let waits = matches!(step.state, State::Pending | State::Ready | State::Backoff { .. });
@@ -119,7 +153,7 @@ impl Run {
         self.tally.timeouts += u32::from(class == FailureClass::Timeout);
     }
 
-    pub(super) fn continued(&mut self) {
+    fn continued(&mut self) {
         if matches!(self.status, Status::Paused { .. }) {
             self.status = Status::Running;
         }

@@ -127,7 +127,7 @@ impl Target {
         self.quota.learn(&policy.quota, now_ms, signal);
     }
 
-    /// A person says that all is well: the breaker closes, and whatever was learned of the quota is forgotten.
+    /// A person says that all is well: the breaker closes, and what was learned of the quota is forgotten.
     pub fn clear(&mut self, now_ms: u64, why: &str) {
         self.breaker.reset(now_ms, why);
         self.quota = Quota::default();

@@ -1,8 +1,8 @@
 //! One limit per minute: a token bucket that fills continuously, in whole numbers.
 //!
-//! It counts what is missing, so the default is a full bucket whatever its capacity. The unit is 1/60,000 of a
-//! token: `limit` per minute is then exactly `limit` units per ms and no remainder is ever lost, however often
-//! somebody asks.
+//! It counts what is missing, so the default is a full bucket whatever its capacity. The unit is 1/60,000 of
+//! a token: `limit` per minute is then exactly `limit` units per ms and no remainder is ever lost, however
+//! often somebody asks.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,16 +57,13 @@ impl Rate {
         self.park.until(now_ms)
     }
 
-    /// When there is room for `amount`; `None`: now. What is larger than the bucket needs it full.
+    /// When the bucket has room for `amount`; `None`: now. What is larger than the bucket needs it full.
     pub(super) fn room_at(&self, stated: Option<u64>, now_ms: u64, amount: u64) -> Option<u64> {
-        let parked = self.park.until(now_ms);
-        let filled = self.limit(stated).and_then(|limit| {
-            let capacity = limit * UNITS;
-            let wanted = amount.saturating_mul(UNITS).min(capacity);
-            let excess = (self.used_at(limit, now_ms) + wanted).saturating_sub(capacity);
-            (excess > 0).then(|| now_ms.saturating_add(excess.div_ceil(limit)))
-        });
-        filled.or(parked)
+        let limit = self.limit(stated)?;
+        let capacity = limit * UNITS;
+        let wanted = amount.saturating_mul(UNITS).min(capacity);
+        let excess = (self.used_at(limit, now_ms) + wanted).saturating_sub(capacity);
+        (excess > 0).then(|| now_ms.saturating_add(excess.div_ceil(limit)))
     }
 
     pub(super) fn take(&mut self, stated: Option<u64>, now_ms: u64, amount: u64) {

@@ -27,15 +27,13 @@ fn failed(script: &str, fields: &str, class: &str) -> Sage {
 // covers: R7, R14, RELIABILITY 39
 #[test]
 fn faults_are_classified() {
-    failed("[{ fault: crash }]", "", "lost");
-    failed("[{ fault: crash, result: 1 }]", "", "lost");
-    failed("[{ fault: garbage }]", "", "lost");
-    failed("[{ fault: truncated, result: { a: 1 } }]", "", "lost");
-    failed("[{ fault: silent-exit }]", "", "lost");
+    failed("[{ fault: crash }]", "retry: 1,", "lost");
+    failed("[{ fault: crash, result: 1 }]", "retry: 1,", "lost");
+    failed("[{ fault: garbage }]", "retry: 1,", "lost");
+    failed("[{ fault: truncated, result: { a: 1 } }]", "retry: 1,", "lost");
+    failed("[{ fault: silent-exit }]", "retry: 1,", "lost");
     failed("[{ fault: double-result, result: 1 }]", "", "invalid");
-    failed("[{ fault: rate-limit }]", "", "rate-limit");
-    failed("[{ fault: quota }]", "", "quota");
-    failed("[{ fault: overloaded }]", "", "transient");
+    failed("[{ fault: overloaded }]", "retry: 1,", "transient");
     failed("[{ fault: auth }]", "", "auth");
     failed("[{ run: \"exit 3\" }]", "", "failed");
     failed("[{ result: text }]", "schema: { type: object },", "invalid");

@@ -28,7 +28,9 @@ fn files(dir: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
             let (path, name) = (entry.path(), entry.file_name());
             if path.is_dir() {
                 let written = ["target", ".git", "state", "specs", "dist", "reports", "__pycache__"];
-                if !written.iter().any(|skipped| name == *skipped) {
+                // A build's `target`, not a module of that name.
+                let source = dir.ends_with("src");
+                if source || !written.iter().any(|skipped| name == *skipped) {
                     open.push(path);
                 }
             } else if wanted(&path) {

@@ -144,6 +144,7 @@ fn limits_are_learned_where_the_policy_states_none() {
     let mut target = Target::default();
     target.record(&policy, NOW, &CallReport { signal: Some(signal(1_000, 1, None)), ..ok() });
     assert_eq!(target.quota.limits(&policy.quota).requests_per_minute, Some(10));
+    assert_eq!(target.quota.limits(&QuotaPolicy::default()).requests_per_minute, None);
     assert_eq!(wait_ms(&mut target, &policy, NOW), None);
     assert_eq!(wait_ms(&mut target, &policy, NOW), Some(6 * SECOND));
     // Says nothing at all.
@@ -236,8 +237,9 @@ fn pauses_double_with_every_refusal_in_a_row() {
         now_ms += wait;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
-    target.record(&policy, now_ms, &failed(FailureClass::Failed));
-    target.record(&policy, now_ms, &rate_limited(None, 1));
+    for report in [failed(FailureClass::Failed), stopped(), rate_limited(None, 1)] {
+        target.record(&policy, now_ms, &report);
+    }
     assert_eq!(wait_ms(&mut target, &policy, now_ms), Some(MINUTE), "only a success ends the row");
     now_ms += MINUTE;
     target.record(&policy, now_ms, &ok());
@@ -314,6 +316,7 @@ fn a_refusal_halves_the_width_and_successes_widen_it() {
     target.record(&policy, NOW, &ok());
     let mut widths = Vec::new();
     for _ in 0..12 {
+        target.record(&policy, NOW + SECOND, &stopped());
         target.record(&policy, NOW + SECOND, &ok());
         widths.push(target.quota.width(&policy.quota).unwrap());
     }

@@ -1,0 +1,100 @@
+//! What an attempt holds while it is under way.
+
+use std::sync::Arc;
+
+use sage_core::target::{CallReport, Transition};
+
+use super::member::Seat;
+use super::place::Scope;
+use super::store::Probe;
+
+/// The right to make one attempt. Dropping it gives back units, concurrency and the probe; if a lock is busy
+/// then, with the member's next turn.
+#[derive(Debug)]
+pub struct Permit {
+    /// None if nothing was wanted.
+    seat: Option<Arc<Seat>>,
+    units: Vec<(Scope, String, u32)>,
+    calls: Vec<Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    scope: Scope,
+    target: String,
+    counted: bool,
+    probe: Option<Probe>,
+}
+
+impl Permit {
+    pub(super) fn empty() -> Self {
+        Self { seat: None, units: Vec::new(), calls: Vec::new() }
+    }
+
+    pub(super) fn new(seat: Arc<Seat>) -> Self {
+        Self { seat: Some(seat), units: Vec::new(), calls: Vec::new() }
+    }
+
+    pub(super) fn holds(&mut self, scope: Scope, pool: String, units: u32) {
+        self.units.push((scope, pool, units));
+    }
+
+    pub(super) fn calls(&mut self, scope: Scope, target: &str, counted: bool, probe: Option<Probe>) {
+        self.calls.push(Call { scope, target: target.to_owned(), counted, probe });
+    }
+
+    /// Whether this attempt finds out if a target is well again.
+    #[must_use]
+    pub fn is_probe(&self) -> bool {
+        self.calls.iter().any(|call| call.probe.is_some())
+    }
+
+    /// Records how the attempt ended on all of its targets. `probe` and `in_flight` are filled in.
+    pub fn report(&self, report: &CallReport, now_ms: u64) -> Vec<(String, Transition)> {
+        let mut transitions = Vec::new();
+        let Some(seat) = &self.seat else {
+            return transitions;
+        };
+        for call in &self.calls {
+            let mut state = seat.limits.place(call.scope).enter();
+            let report = CallReport {
+                probe: call.probe.is_some(),
+                in_flight: state.in_flight(&call.target, call.counted),
+                ..report.clone()
+            };
+            let policy = seat.limits.policy(&call.target);
+            let told = state.record(&call.target, policy, &report, now_ms);
+            transitions.extend(told.into_iter().map(|transition| (call.target.clone(), transition)));
+        }
+        transitions
+    }
+
+    #[cfg(test)]
+    pub(super) fn drop_probes(&mut self) {
+        self.calls.iter_mut().for_each(|call| call.probe = None);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let Some(seat) = self.seat.take() else {
+            return;
+        };
+        for (scope, pool, units) in self.units.drain(..) {
+            seat.owe(scope, &pool, units);
+        }
+        for scope in Scope::ALL {
+            let owes = !seat.ledgers()[scope as usize].owed.is_empty();
+            let lands = self.calls.iter().any(|call| call.scope == scope);
+            if owes || lands {
+                let mut state = seat.limits.place(scope).enter();
+                for call in self.calls.iter().filter(|call| call.scope == scope) {
+                    state.landed(&call.target);
+                }
+                if owes {
+                    seat.settle_in(scope, &mut state);
+                }
+            }
+        }
+    }
+}
