@@ -133,6 +133,38 @@ pub struct WorkflowMetrics {
     pub tokens_by_class: TokensByClass,
     pub steps_reused: u32,
     pub owners: u32,
+    /// Attempts that were started, and what became of them.
+    pub attempts: u32,
+    pub retries: u32,
+    /// Failed attempts by all attempts; refusals are none.
+    pub error_rate: f64,
+    pub timeouts: u32,
+    pub refused: u32,
+    pub hedges: u32,
+    pub fallbacks: u32,
+    pub stalls: u32,
+    pub breaker_openings: u32,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub budget: Option<BudgetView>,
+}
+
+/// What the run may spend and has spent; only where something is capped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetView {
+    pub cap: crate::budget::Cap,
+    pub spent: crate::budget::Amount,
+    pub reserved: crate::budget::Amount,
+    /// Spent above the cap: agents can overshoot by one response.
+    pub overshoot: crate::budget::Amount,
+}
+
+impl BudgetView {
+    pub fn of(run: &Run) -> Option<BudgetView> {
+        let node = run.ledger.node(crate::run::RUN_NODE)?;
+        let (spent, reserved) = (node.settled, node.reserved);
+        Some(BudgetView { cap: node.cap?, spent, reserved, overshoot: node.overshoot() })
+    }
 }
 
 impl WorkflowMetrics {
@@ -160,8 +192,22 @@ impl WorkflowMetrics {
             },
             steps_reused: tally.reused,
             owners: tally.opened,
+            attempts: tally.calls,
+            retries: tally.retries,
+            error_rate: share(tally.errors, tally.calls),
+            timeouts: tally.timeouts,
+            refused: tally.refused,
+            hedges: tally.hedges,
+            fallbacks: tally.fallbacks,
+            stalls: tally.stalls,
+            breaker_openings: tally.breaker_openings,
+            budget: BudgetView::of(run),
         }
     }
+}
+
+fn share(part: u32, all: u32) -> f64 {
+    if all == 0 { 0.0 } else { (f64::from(part) / f64::from(all) * 1000.0).round() / 1000.0 }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

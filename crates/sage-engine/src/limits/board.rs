@@ -96,19 +96,14 @@ impl Board {
 
     /// The ticket that a refusal of this ask would leave.
     fn renewed(&self, ask: &Ask<'_>) -> Ticket {
-        let fresh = Ticket {
-            priority: ask.priority,
-            since_ms: ask.now_ms,
-            asked_ms: ask.now_ms,
-            reserves: 0,
-        };
+        let fresh =
+            Ticket { priority: ask.priority, since_ms: ask.now_ms, asked_ms: ask.now_ms, reserves: 0 };
         let Some(old) = self.share(ask.member, ask.pool).and_then(|share| share.ticket) else {
             return fresh;
         };
         // A lapsed ticket keeps its time, so that slow askers don't starve, but not its priority: the step that
         // had it may be gone.
-        let priority =
-            if old.is_fresh(ask.now_ms) { old.priority.min(ask.priority) } else { ask.priority };
+        let priority = if old.is_fresh(ask.now_ms) { old.priority.min(ask.priority) } else { ask.priority };
         Ticket { priority, since_ms: old.since_ms.min(ask.now_ms), ..fresh }
     }
 

@@ -83,9 +83,8 @@ impl Member {
             }
         }
         let mut permit = Permit::new(Arc::clone(&self.seat));
-        let taken = sites.iter_mut().try_for_each(|site| {
-            site.take(&mut permit).map_err(|fault| (site.scope, fault))
-        });
+        let taken =
+            sites.iter_mut().try_for_each(|site| site.take(&mut permit).map_err(|fault| (site.scope, fault)));
         // Permits enter the places when they are dropped: what was taken before a failure is given back there.
         drop(sites);
         taken.map(|()| Answer::Granted(permit))

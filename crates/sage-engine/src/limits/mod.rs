@@ -80,8 +80,13 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refused {
     /// No room in it, or others come first. `target:NAME` is a target's own: too many calls are under way.
-    Pool { pool: String },
-    Target { target: String, hold: Hold },
+    Pool {
+        pool: String,
+    },
+    Target {
+        target: String,
+        hold: Hold,
+    },
     /// A process is stopped while it holds a lock. Ask again.
     Busy,
 }
@@ -211,7 +216,8 @@ impl Limits {
     /// The limits that people have set, by pool.
     #[must_use]
     pub fn overrides(&self) -> BTreeMap<String, u32> {
-        let of = |scope: &Scope| self.place(*scope).enter().store.board().cloned().unwrap_or_default().overrides;
+        let of =
+            |scope: &Scope| self.place(*scope).enter().store.board().cloned().unwrap_or_default().overrides;
         Scope::ALL.iter().flat_map(of).collect()
     }
 
@@ -248,4 +254,3 @@ impl Limits {
         Scope::ALL.iter().find_map(|scope| self.place(*scope).enter().take_warning())
     }
 }
-

@@ -138,8 +138,9 @@ impl State {
                 return transitions;
             }
         }
-        let record =
-            |state: &mut Self| state.change_target(name, policy, Patience::Loop, |t| t.record(policy, now_ms, report));
+        let record = |state: &mut Self| {
+            state.change_target(name, policy, Patience::Loop, |t| t.record(policy, now_ms, report))
+        };
         let result = match record(self) {
             Err(Fault::Io(error)) => {
                 self.degrade(&error);
@@ -183,7 +184,8 @@ impl State {
         }
         let pool = target_pool(name);
         let board = self.store.board().cloned().unwrap_or_default();
-        let held = board.members.iter().filter_map(|(member, row)| Some((member, row.pools.get(&pool)?.held)));
+        let held =
+            board.members.iter().filter_map(|(member, row)| Some((member, row.pools.get(&pool)?.held)));
         let all: u32 = held.filter(|(member, _)| self.store.is_alive(member)).map(|(_, held)| held).sum();
         own.max(all)
     }

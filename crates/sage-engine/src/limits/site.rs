@@ -55,7 +55,8 @@ impl<'a> Site<'a> {
         let mut sites = Vec::new();
         for scope in Scope::ALL {
             let mut pools: BTreeMap<String, (u32, u32)> = BTreeMap::new();
-            for want in want.pools.iter().filter(|want| want.units > 0 && Scope::of_pool(want.pool) == scope) {
+            for want in want.pools.iter().filter(|want| want.units > 0 && Scope::of_pool(want.pool) == scope)
+            {
                 let (units, limit) = pools.entry(want.pool.to_owned()).or_insert((0, want.limit));
                 *units = units.saturating_add(want.units);
                 *limit = want.limit.min(*limit);
@@ -75,7 +76,17 @@ impl<'a> Site<'a> {
             if !pools.is_empty() || !targets.is_empty() {
                 let state = seat.limits.place(scope).enter();
                 let (priority, estimate) = (want.priority, want.estimate);
-                sites.push(Self { scope, seat, state, priority, estimate, now_ms, pools, targets, turn: None });
+                sites.push(Self {
+                    scope,
+                    seat,
+                    state,
+                    priority,
+                    estimate,
+                    now_ms,
+                    pools,
+                    targets,
+                    turn: None,
+                });
             }
         }
         sites
@@ -102,7 +113,9 @@ impl<'a> Site<'a> {
         if self.pools.is_empty() {
             // Only a limit that a person has set can bound them now.
             let overrides = &self.state.store.board()?.overrides;
-            if overrides.is_empty() || !self.targets.iter().any(|s| overrides.contains_key(&target_pool(s.name))) {
+            if overrides.is_empty()
+                || !self.targets.iter().any(|s| overrides.contains_key(&target_pool(s.name)))
+            {
                 return Ok(());
             }
         }

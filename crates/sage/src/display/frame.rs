@@ -5,6 +5,7 @@ use sage_core::wire::{self, Progress};
 
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
+use super::summary::pause_text;
 use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
 use super::walk;
 
@@ -186,6 +187,10 @@ fn header_facts(run: &Run, now_ms: u64, last: bool) -> Line {
     match run.status {
         _ if last => {}
         Status::Running => facts.fact(Tone::Plain, &clock_text(elapsed)),
+        Status::Paused { reason, until: Some(until) } if until > now_ms => {
+            let left = clock_text((until - now_ms).div_ceil(1_000) * 1_000);
+            facts.fact(Tone::Warn, &format!("waits {left}: {}", pause_text(reason, None)));
+        }
         Status::Paused { .. } => facts.fact(Tone::Warn, &format!("paused after {}", time_text(elapsed))),
         _ => {
             let verdict = wire::verdict_of(run).map_or("ended", |verdict| verdict.name());

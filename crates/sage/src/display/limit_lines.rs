@@ -2,11 +2,12 @@
 
 use sage_core::event::Event;
 use sage_core::policy::Rung;
+use sage_core::run::Run;
 use sage_core::target::HoldReason;
-use sage_core::wire::rfc3339;
+use sage_core::wire::{BudgetView, rfc3339};
 
 use super::summary;
-use super::text::{clock_text, first_line, time_text};
+use super::text::{Line, Tone, clock_text, first_line, plural, time_text};
 
 pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
     match event {
@@ -51,4 +52,37 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         Event::BudgetRaised(event) => Some(format!("budget of {} is now {}", event.node, event.cap)),
         _ => None,
     }
+}
+
+/// What went other than straight, and how the budget stands; nothing where there is nothing to tell.
+pub(super) fn totals(run: &Run) -> Vec<Line> {
+    let tally = &run.tally;
+    let counts = [
+        (tally.retries, "retry", "retries"),
+        (tally.refused, "refusal", "refusals"),
+        (tally.timeouts, "timeout", "timeouts"),
+        (tally.hedges, "hedge", "hedges"),
+        (tally.fallbacks, "fallback", "fallbacks"),
+        (tally.stalls, "stall", "stalls"),
+        (tally.breaker_openings, "open breaker", "open breakers"),
+    ];
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+        .collect();
+    let mut page = Vec::new();
+    if !told.is_empty() {
+        let attempts = plural(tally.calls.into(), "attempt");
+        page.push(Line::of(Tone::Plain, "  ").with(Tone::Dim, &format!("{attempts} · {}", told.join(" · "))));
+    }
+    if let Some(budget) = BudgetView::of(run) {
+        let mut line = Line::of(Tone::Plain, "  ");
+        line.push(Tone::Plain, &format!("budget {}: {} spent", budget.cap, budget.spent));
+        if !budget.overshoot.is_zero() {
+            line.push(Tone::Warn, &format!(", over by {}", budget.overshoot));
+        }
+        page.push(line);
+    }
+    page
 }

@@ -1,12 +1,14 @@
 //! The last lines of a run: how it ended, what it took, what went wrong, what to type next (DESIGN §8).
 
+use sage_core::budget::Cap;
 use sage_core::event::{Ask, PauseReason};
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::{WorkflowMetrics, rfc3339};
+use sage_core::wire::{BudgetView, WorkflowMetrics, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::limit_lines;
 use super::rows::ask_text;
 use super::text::{
     Line, Style, Tone, argument, clean, cost_text, count_text, lines, plural, time_text, wrap,
@@ -24,6 +26,7 @@ const MESSAGE_LINES: usize = 3;
 pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
     page.extend(usage_lines(run, style.width));
+    page.extend(limit_lines::totals(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
     page.extend(next_lines(run));
@@ -247,6 +250,22 @@ fn next_lines(run: &Run) -> Vec<Line> {
         }
         Status::Paused { reason: PauseReason::Timeout, .. } => {
             commands.push((format!("sage resume {feature} --timeout 1h"), "goes on with more time"));
+        }
+        Status::Paused { reason: PauseReason::Budget, .. } => {
+            commands.push((format!("sage budget {feature}"), "shows what was spent on what"));
+            if let Some(budget) = BudgetView::of(run) {
+                let twice = |cap: Option<u64>| cap.map(|cap| cap.saturating_mul(2));
+                let cap = Cap { tokens: twice(budget.cap.tokens), micro_usd: twice(budget.cap.micro_usd) };
+                commands.push((format!("sage budget {feature} raise {cap}"), "gives it more"));
+            }
+            commands.push(resume("goes on then"));
+        }
+        Status::Paused { reason: PauseReason::Breaker, until: None } => {
+            commands.push(("sage breakers".into(), "shows which target is switched off"));
+            commands.push(resume("goes on once it is reset"));
+        }
+        Status::Paused { until: Some(_), .. } => {
+            commands.push(resume("waits for the time, or goes on after it"))
         }
         Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
     }

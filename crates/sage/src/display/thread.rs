@@ -183,8 +183,13 @@ impl Work {
         }
         let run = self.tail.run();
         self.view.paint(run, said, broken.as_deref())?;
-        Ok(run.is_some_and(|run| run.status != Status::Running))
+        Ok(run.is_some_and(|run| stands_still(run.status)))
     }
+}
+
+/// With a known time its owner stays and goes on by itself.
+fn stands_still(status: Status) -> bool {
+    !matches!(status, Status::Running | Status::Paused { until: Some(_), .. })
 }
 
 struct View {
