@@ -70,6 +70,8 @@ impl Run {
             demands: Default::default(),
             ledger: Default::default(),
             raised: Default::default(),
+            spenders: 0,
+            agent_node: None,
             parked: Default::default(),
             changed: Default::default(),
             to_stop: Default::default(),
@@ -350,6 +352,7 @@ impl Run {
         self.to_stop.clear();
         self.to_repeat.clear();
         self.active = Default::default();
+        self.spenders = 0;
         (self.tally.total, self.tally.settled, self.tally.failed, self.tally.reused) = (0, 0, 0, 0);
         self.lay_out(plan, None, "".into(), None, Digest::of(b"run"), 0, now);
         self.set_caps();

@@ -20,6 +20,8 @@ pub struct Demand {
     /// It is an agent's work: it has an agent (the run's, if it names none) and spends.
     pub spends: bool,
     pub agent: Option<String>,
+    /// The agent's budget.
+    pub agent_node: Option<String>,
     pub model: Option<String>,
     /// Nodes of the budget tree that it counts in, innermost first, without `run` and the agent's.
     pub way: Vec<String>,
@@ -104,6 +106,7 @@ impl Run {
             pools: operation.pools.clone(),
             targets: operation.targets.clone(),
             spends,
+            agent_node: agent.as_ref().map(|agent| format!("agent:{agent}")),
             agent,
             model,
             way: if spends { self.way_up(id) } else { Vec::new() },

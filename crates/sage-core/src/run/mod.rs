@@ -158,6 +158,10 @@ pub struct Run {
     demands: Demands,
     /// What was spent and is reserved, by node of the budget tree.
     pub ledger: Ledger,
+    /// The budget of the agent that does what names none.
+    agent_node: Option<String>,
+    /// Agent steps that wait for their turn.
+    spenders: u32,
     /// Caps that a person changed.
     pub raised: BTreeMap<String, Cap>,
     /// Targets that take no calls for now.
@@ -275,15 +279,12 @@ impl Run {
     /// The step's path without fan-out indexes: part of its key, so that items can come in any order.
     pub fn path_without_index(path: &str) -> String {
         let mut out = String::with_capacity(path.len());
-        let mut inside = false;
-        for c in path.chars() {
-            match c {
-                '[' => inside = true,
-                ']' => inside = false,
-                c if !inside => out.push(c),
-                _ => {}
-            }
+        let mut rest = path;
+        while let Some((before, inside)) = rest.split_once('[') {
+            out.push_str(before);
+            rest = inside.split_once(']').map_or("", |(_, after)| after);
         }
+        out.push_str(rest);
         out
     }
 }

@@ -17,6 +17,7 @@ pub(super) type Queue = Vec<StepId>;
 impl Run {
     pub(super) fn transition(&mut self, id: StepId, next: State) {
         let old = std::mem::replace(&mut self.step_mut(id).state, next);
+        self.count_spender(id, &old);
         self.leave(id, &old);
         self.enter(id);
     }

@@ -13,6 +13,7 @@ pub const RUN_NODE: &str = "run";
 impl Run {
     /// Caps that the settings and the templates state. Raised ones win.
     pub(super) fn set_caps(&mut self) {
+        self.agent_node = self.settings.agent.as_ref().map(|agent| format!("agent:{agent}"));
         let template = self.plan().template.budget;
         self.cap_unless_raised(RUN_NODE.into(), self.settings.budget.or(template));
         for (agent, cap) in self.settings.agent_budgets.clone() {
@@ -45,10 +46,12 @@ impl Run {
     }
 
     /// All nodes that a step counts in, innermost first.
-    pub fn way(&self, id: StepId) -> Vec<String> {
-        let mut way = self.demand(id).way.clone();
-        way.extend(self.agent_of(id).map(|agent| format!("agent:{agent}")));
-        way.push(RUN_NODE.into());
+    pub fn way(&self, id: StepId) -> Vec<&str> {
+        let demand = self.demand(id);
+        let mut way = Vec::with_capacity(demand.way.len() + 2);
+        way.extend(demand.way.iter().map(String::as_str));
+        way.extend(demand.agent_node.as_deref().or(self.agent_node.as_deref().filter(|_| demand.spends)));
+        way.push(RUN_NODE);
         way
     }
 
@@ -57,12 +60,13 @@ impl Run {
         if !self.ledger.has_caps() {
             return Ok(());
         }
-        self.ledger.fits(&names(&self.way(id)), want)
+        self.ledger.fits(&self.way(id), want)
     }
 
     pub(super) fn reserve(&mut self, id: StepId, amount: Amount) {
-        let way = self.way(id);
-        self.ledger.reserve(&names(&way), amount);
+        let mut ledger = std::mem::take(&mut self.ledger);
+        ledger.reserve(&self.way(id), amount);
+        self.ledger = ledger;
     }
 
     /// An attempt has ended: what it had reserved becomes what it spent.
@@ -75,8 +79,9 @@ impl Run {
             let cost = usage.cost_usd.map(|usd| (usd * 1e6).round() as u64);
             if usage.is_empty() { reserved } else { Amount::of(usage, cost) }
         };
-        let way = self.way(id);
-        self.ledger.settle(&names(&way), reserved, spent.unwrap_or_else(known));
+        let mut ledger = std::mem::take(&mut self.ledger);
+        ledger.settle(&self.way(id), reserved, spent.unwrap_or_else(known));
+        self.ledger = ledger;
     }
 
     /// Whatever was under way when the last owner died is charged with all that it might have spent.
@@ -111,12 +116,16 @@ impl Run {
 
     /// Agent steps that have neither begun nor ended: what is left is shared between them.
     pub fn spenders_left(&self) -> u32 {
-        let waits = |id: &StepId| {
-            let step = self.step(*id);
-            let open = matches!(step.state, State::Pending | State::Ready | State::Backoff { .. });
-            open && self.demand(*id).spends
-        };
-        self.step_ids().filter(waits).count() as u32
+        self.spenders
+    }
+
+    /// Counts an agent step that begins or ceases to wait.
+    pub(super) fn count_spender(&mut self, id: StepId, old: &State) {
+        let waits = |state: &State| matches!(state, State::Pending | State::Ready | State::Backoff { .. });
+        let change = i32::from(waits(&self.step(id).state)) - i32::from(waits(old));
+        if change != 0 && self.demand(id).spends {
+            self.spenders = self.spenders.saturating_add_signed(change);
+        }
     }
 
     /// What is left of the step's own budget. A fan-out's is for all of its items, so no item has one.
@@ -134,10 +143,6 @@ impl Run {
             capped.tokens = capped.tokens.or(cap.tokens);
             capped.micro_usd = capped.micro_usd.or(cap.micro_usd);
         }
-        (self.ledger.left(&names(&way)), capped)
+        (self.ledger.left(&way), capped)
     }
-}
-
-fn names(way: &[String]) -> Vec<&str> {
-    way.iter().map(String::as_str).collect()
 }

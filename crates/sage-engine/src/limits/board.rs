@@ -4,8 +4,8 @@
 //! What must stay true:
 //! - nothing is held while waiting: a ticket is a place in a queue, so no two wants can wait for each other;
 //! - a want of several pools stops at the first that refuses it and waits only there. In pools that it has
-//!   passed, its old tickets lapse; after `ageing_ms` they keep its own units free instead (`reserves`), so that
-//!   it isn't overtaken for ever. All walk in the same order, so reservations can't close a circle either.
+//!   passed, its old tickets lapse; after `ageing_ms` they keep its own units free instead (`reserves`), so
+//!   that it isn't overtaken for ever. All walk in the same order, so reservations can't close a circle.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub(super) struct Ticket {
     pub since_ms: u64,
     /// The last refusal here.
     pub asked_ms: u64,
-    /// 0: it waits here, and nobody of a worse rank passes. Else it was free to pass here and waits for a later
-    /// pool: only so many units are kept for it.
+    /// 0: it waits here, and nobody of a worse rank passes. Else it was free to pass here and waits for a
+    /// later pool: only so many units are kept for it.
     pub reserves: u32,
 }
 
@@ -101,8 +101,8 @@ impl Board {
         let Some(old) = self.share(ask.member, ask.pool).and_then(|share| share.ticket) else {
             return fresh;
         };
-        // A lapsed ticket keeps its time, so that slow askers don't starve, but not its priority: the step that
-        // had it may be gone.
+        // A lapsed ticket keeps its time, so that slow askers don't starve, but not its priority: the step
+        // that had it may be gone.
         let priority = if old.is_fresh(ask.now_ms) { old.priority.min(ask.priority) } else { ask.priority };
         Ticket { priority, since_ms: old.since_ms.min(ask.now_ms), ..fresh }
     }
@@ -166,8 +166,12 @@ impl Board {
         units
     }
 
-    /// Refuses it: its member waits here.
+    /// Refuses it: its member waits here. Not if its own limit lets nobody in: it would wait for ever, and
+    /// others behind it.
     pub fn wait(&mut self, ask: &Ask<'_>) {
+        if ask.limit == 0 && !self.overrides.contains_key(ask.pool) {
+            return;
+        }
         let ticket = self.renewed(ask);
         self.share_mut(ask).ticket = Some(ticket);
     }

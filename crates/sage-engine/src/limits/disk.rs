@@ -1,7 +1,7 @@
-//! Limits in a directory that processes share: `board`, `live/<member>`, `targets/<name>.json`, and their locks.
+//! Limits in a directory that processes share: `board`, `live/<member>`, `targets/<name>.json`, their locks.
 //!
-//! What must stay true: files are replaced under an OS lock that death frees; a lock is tried, never waited for;
-//! lock files are never removed, only by somebody who removes the whole directory, and that is noticed.
+//! What must stay true: files are replaced under an OS lock that death frees; a lock is tried for a few ms,
+//! never waited for; lock files are only removed by somebody who removes the directory, and that is noticed.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -111,8 +111,8 @@ fn new_proof(path: &Path) -> io::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::Error(error)) => Err(error),
-        // Nobody else has this name; a look holds it only under the lock that we have.
-        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::AlreadyExists.into()),
+        // Somebody looks whether we live, which takes an instant.
+        Err(TryLockError::WouldBlock) => Err(rustix::io::Errno::AGAIN.into()),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! What must stay true:
 //! - a want gets everything or nothing, and nothing is written before all of it is granted;
-//! - what is given back while a lock is busy is owed, and goes with the member's next turn; death frees it anyway.
+//! - what is given back while a lock is busy is owed, and goes with the member's next turn; death frees it
+//!   anyway.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,10 +83,10 @@ impl Member {
                 return Ok(Answer::Refused(refused));
             }
         }
-        let mut permit = Permit::new(Arc::clone(&self.seat));
+        let mut permit = Permit::new(Arc::clone(&self.seat), want.estimate);
         let taken =
             sites.iter_mut().try_for_each(|site| site.take(&mut permit).map_err(|fault| (site.scope, fault)));
-        // Permits enter the places when they are dropped: what was taken before a failure is given back there.
+        // A permit enters the places when it is dropped: so what was taken before a failure is given back.
         drop(sites);
         taken.map(|()| Answer::Granted(permit))
     }
@@ -103,6 +104,11 @@ impl Member {
                 self.seat.settle(scope);
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn limits(&self) -> &Limits {
+        &self.seat.limits
     }
 
     /// As if its process were killed: nothing is given back, but nobody proves any more that it lives.

@@ -1,4 +1,4 @@
-//! Limits in memory: of a simulation, or of one process when its directory can't be used. Same rules, no files.
+//! Limits in memory: of a simulation, or of a process whose directory can't be used. Same rules, no files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -2,7 +2,7 @@
 //!
 //! The loop asks before each attempt: `Limits::join` -> `Member::ask` -> `Permit`, which gives back on drop.
 //! - `board`: who holds what and who waits, pure; `text`: its file;
-//! - `store`: what is needed of a directory: `disk` (with `kept`, `name`) or `memory`; `place`: one of them in use;
+//! - `store`: what is needed of a directory: `disk` (with `kept`, `name`) or `memory`; `place`: one in use;
 //! - `member`, `site`, `permit`: one want, granted as a whole or not at all.
 //!
 //! What must stay true: everything is freed by death, never by timers; nobody waits while holding anything; a
@@ -254,3 +254,6 @@ impl Limits {
         Scope::ALL.iter().find_map(|scope| self.place(*scope).enter().take_warning())
     }
 }
+
+#[cfg(test)]
+mod tests;

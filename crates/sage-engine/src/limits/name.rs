@@ -5,8 +5,8 @@ use crate::digest::Digest;
 /// Leaves room for suffixes in a component of 255 bytes.
 const MAX_READABLE_BYTES: usize = 80;
 
-/// `name` if it is one already; else what can be kept of it, and a part of its digest after a `~`, which no name
-/// has that is kept as it is. Capitals are not kept: some file systems don't tell them apart.
+/// `name` if it is one already; else what can be kept of it, and a part of its digest after a `~`, which no
+/// name has that is kept as it is. Capitals are not kept: some file systems don't tell them apart.
 pub(super) fn safe(name: &str) -> String {
     let keeps = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
     let plain = !name.is_empty() && !name.starts_with('.') && name.len() <= MAX_READABLE_BYTES;

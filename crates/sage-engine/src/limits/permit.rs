@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sage_core::target::{CallReport, Transition};
+use sage_core::target::{CallReport, Estimate, Transition};
 
 use super::member::Seat;
 use super::place::Scope;
@@ -16,6 +16,7 @@ pub struct Permit {
     seat: Option<Arc<Seat>>,
     units: Vec<(Scope, String, u32)>,
     calls: Vec<Call>,
+    estimate: Estimate,
 }
 
 #[derive(Debug)]
@@ -28,11 +29,11 @@ struct Call {
 
 impl Permit {
     pub(super) fn empty() -> Self {
-        Self { seat: None, units: Vec::new(), calls: Vec::new() }
+        Self { seat: None, units: Vec::new(), calls: Vec::new(), estimate: Estimate::default() }
     }
 
-    pub(super) fn new(seat: Arc<Seat>) -> Self {
-        Self { seat: Some(seat), units: Vec::new(), calls: Vec::new() }
+    pub(super) fn new(seat: Arc<Seat>, estimate: Estimate) -> Self {
+        Self { seat: Some(seat), units: Vec::new(), calls: Vec::new(), estimate }
     }
 
     pub(super) fn holds(&mut self, scope: Scope, pool: String, units: u32) {
@@ -49,16 +50,24 @@ impl Permit {
         self.calls.iter().any(|call| call.probe.is_some())
     }
 
-    /// Records how the attempt ended on all of its targets. `probe` and `in_flight` are filled in.
+    /// Records how the attempt ended on all of its targets. `probe`, `in_flight` and `estimate` are
+    /// filled in.
     pub fn report(&self, report: &CallReport, now_ms: u64) -> Vec<(String, Transition)> {
         let mut transitions = Vec::new();
         let Some(seat) = &self.seat else {
             return transitions;
         };
-        for call in &self.calls {
+        // A provider's limits are its accounts': the agent and the model on the way have nothing to do with them.
+        let refused = report.failure.is_some_and(|class| class.refused());
+        let provided = refused && self.calls.iter().any(|call| call.target.starts_with("provider:"));
+        let concerns = |call: &&Call| {
+            !provided || !call.target.starts_with("agent:") && !call.target.starts_with("model:")
+        };
+        for call in self.calls.iter().filter(concerns) {
             let mut state = seat.limits.place(call.scope).enter();
             let report = CallReport {
                 probe: call.probe.is_some(),
+                estimate: self.estimate,
                 in_flight: state.in_flight(&call.target, call.counted),
                 ..report.clone()
             };

@@ -1,7 +1,7 @@
 //! A place where limits are kept: the project's for pools and ordinary targets, the user's for providers.
 //!
-//! A store, and what this process alone knows: calls under way, and what it could not write yet. A place whose
-//! directory can't be used goes on in memory, and tells so once.
+//! A store, and what this process alone knows: calls under way, and what it could not write yet. A place
+//! whose directory can't be used goes on in memory, and tells so once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -50,15 +50,13 @@ pub(super) struct State {
     /// Calls of this process by target.
     flights: BTreeMap<String, u32>,
     backlog: BTreeMap<String, Vec<(CallReport, u64)>>,
-    told: Told,
+    /// Whose limits they are, for the warning.
+    told: &'static str,
     warning: Option<String>,
 }
 
-/// Whose place it is, for the warning.
-type Told = &'static str;
-
 impl Place {
-    pub fn new(store: Box<dyn Store>, told: Told) -> Self {
+    pub fn new(store: Box<dyn Store>, told: &'static str) -> Self {
         let (flights, backlog) = (BTreeMap::new(), BTreeMap::new());
         Self(Mutex::new(State { store, flights, backlog, told, warning: None }))
     }
@@ -122,7 +120,7 @@ impl State {
         self.backlog.contains_key(name)
     }
 
-    /// Records how a call ended. Nothing is locked or written if it changes nothing: a healthy target's success.
+    /// Records how a call ended. If that changes nothing (a healthy target's success), nothing is locked.
     pub fn record(
         &mut self,
         name: &str,
@@ -176,7 +174,7 @@ impl State {
         }
     }
 
-    /// Calls to a target that are under way: all that are counted on the board, at least those of this process.
+    /// Calls to a target that are under way: all on the board if it is `counted`, at least this process's.
     pub fn in_flight(&mut self, name: &str, counted: bool) -> u32 {
         let own = self.flights.get(name).copied().unwrap_or_default();
         if !counted {

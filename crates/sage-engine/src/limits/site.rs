@@ -1,7 +1,7 @@
 //! One want at one place: looked at, opened under its lock, judged, and taken or left as it was.
 //!
-//! Steps are split so that a want at two places is judged at both before anything is written at one. Dropping a
-//! site that was not taken or committed gives back its locks and leaves the board as it was.
+//! Steps are split so that a want at two places is judged at both before anything is written at one. Dropping
+//! a site that was not taken or committed gives back its locks and leaves the board as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::MutexGuard;
@@ -97,6 +97,11 @@ impl<'a> Site<'a> {
         for sought in &mut self.targets {
             sought.state = self.state.view(sought.name, sought.policy);
             if let Some(hold) = sought.state.hold(sought.policy, self.now_ms) {
+                return Some(refused(sought.name, hold));
+            }
+            // Whether there is room for just this call is only said by an admission; this one is thrown away.
+            let mut trial = sought.state.clone();
+            if let Admission::Wait(hold) = trial.admit(sought.policy, self.now_ms, &self.estimate, true) {
                 return Some(refused(sought.name, hold));
             }
         }

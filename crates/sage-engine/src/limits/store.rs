@@ -83,8 +83,8 @@ pub(super) trait Store: Debug + Send {
     /// Whether there is anything to look at.
     fn has_board(&self) -> bool;
 
-    /// The board as it is now, whole even without the lock. What can't be read is empty; an error means that it
-    /// must not be written.
+    /// The board as it is now, whole even without the lock. What can't be read is empty; an error means that
+    /// it must not be written.
     fn board(&mut self) -> io::Result<&Board>;
 
     fn put_board(&mut self, board: Board) -> io::Result<()>;

@@ -27,30 +27,48 @@ pub(super) enum Content {
 }
 
 pub(super) fn write(board: &Board) -> String {
-    let mut text = format!("{FIRST_LINE}\n");
-    // Writing to a String can't fail.
+    let mut text = String::with_capacity(512);
+    text.push_str(FIRST_LINE);
+    text.push('\n');
     for (pool, limit) in &board.overrides {
-        let _ = writeln!(text, "o {} {limit}", word(pool));
+        line(&mut text, "o", &[pool], &[u64::from(*limit)], "");
     }
     for (member, row) in &board.members {
-        let _ = writeln!(text, "m {} {}", word(member), word(&row.run));
+        line(&mut text, "m", &[member, &row.run], &[], "");
         for (pool, share) in &row.pools {
-            let _ = match &share.ticket {
-                None => writeln!(text, "p {} {} -", word(pool), share.held),
-                Some(t) => writeln!(
-                    text,
-                    "p {} {} {} {} {} {}",
-                    word(pool),
-                    share.held,
-                    t.priority,
-                    t.since_ms,
-                    t.asked_ms,
-                    t.reserves
-                ),
-            };
+            let held = u64::from(share.held);
+            match &share.ticket {
+                None => line(&mut text, "p", &[pool], &[held], " -"),
+                Some(t) => {
+                    let ticket = [held, t.priority.into(), t.since_ms, t.asked_ms, t.reserves.into()];
+                    line(&mut text, "p", &[pool], &ticket, "");
+                }
+            }
         }
     }
     text
+}
+
+/// Without the formatting machinery: it is most of what a step pays for the board.
+fn line(text: &mut String, kind: &str, words: &[&str], numbers: &[u64], end: &str) {
+    text.push_str(kind);
+    for name in words {
+        text.push(' ');
+        push_word(text, name);
+    }
+    for number in numbers {
+        text.push(' ');
+        push_number(text, *number);
+    }
+    text.push_str(end);
+    text.push('\n');
+}
+
+fn push_number(text: &mut String, number: u64) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 pub(super) fn read(bytes: &[u8]) -> Content {
@@ -103,20 +121,23 @@ fn read_line(board: &mut Board, member: &mut Option<String>, line: &str) -> Opti
     Some(())
 }
 
-/// As one word: what would end it is written as `%` and two hex digits, and nothing as `%` alone.
-fn word(text: &str) -> String {
-    if text.is_empty() {
-        return "%".to_owned();
-    }
-    let mut word = String::with_capacity(text.len());
-    for char in text.chars() {
-        if char == '%' || char == ' ' || char.is_ascii_control() {
-            let _ = write!(word, "%{:02x}", char as u32);
-        } else {
-            word.push(char);
+/// A name as one word: what would end a word or a line is written as `%xx`.
+fn push_word(text: &mut String, name: &str) {
+    let plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'%' || !byte.is_ascii();
+    if name.is_empty() {
+        text.push('%');
+    } else if name.as_bytes().iter().all(plain) {
+        text.push_str(name);
+    } else {
+        for char in name.chars() {
+            if char == '%' || char == ' ' || char.is_ascii_control() {
+                // Writing to a String can't fail.
+                let _ = write!(text, "%{:02x}", char as u32);
+            } else {
+                text.push(char);
+            }
         }
     }
-    word
 }
 
 fn unword(word: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 //! same disk can do at all, measured in the same run.
 
 mod engine;
+mod policies;
 mod world;
 
 use std::process::ExitCode;
@@ -14,9 +15,14 @@ use super::{print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to measure
-    #[arg(default_value = "engine", value_parser = ["engine"])]
+    /// What to measure: engine, or policies (needs valgrind)
+    #[arg(default_value = "engine", value_parser = ["engine", "policies", "no-ops"], hide_possible_values = true)]
     what: String,
+    /// Of `no-ops`, which `policies` runs under callgrind
+    #[arg(long, default_value = "plain", value_parser = ["plain", "all"], hide = true)]
+    kind: String,
+    #[arg(long, default_value_t = 100, hide = true)]
+    steps: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -69,7 +75,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         print(format_args!("{sign}  {:28}  {}\n", figure.name, figure.text));
         Ok(())
     };
-    engine::measure(context, &mut tell)?;
+    match args.what.as_str() {
+        "no-ops" => policies::no_ops(context, &args.kind, args.steps)?,
+        "policies" => policies::measure(context, &mut tell)?,
+        _ => engine::measure(context, &mut tell)?,
+    }
     if args.json {
         print_json(&json!({"type": "summary", "missed": missed}))?;
     }
