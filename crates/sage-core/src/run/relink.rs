@@ -15,6 +15,10 @@ impl Run {
     pub(super) fn opened(&mut self, event: &RunOpened, now: u64) {
         self.tally.opened += 1;
         if let Some(settings) = &event.settings {
+            // The newest word counts, whichever way it came.
+            if settings.budget != self.settings.budget {
+                self.raised.remove(super::RUN_NODE);
+            }
             self.settings = settings.clone();
             self.set_caps();
         }

@@ -56,7 +56,9 @@ impl RunLoop {
             return self.charge(over, &end);
         }
         if stopping || self.stopping != Stop::No {
-            return self.finish(over, end);
+            // What we or the target ended has not failed: it goes on with the next owner.
+            let refused = matches!(&end, End::Failed { class, .. } if class.refused());
+            return self.finish(over, if refused || ends.is_some() { End::Stopped } else { end });
         }
         match (ends, end) {
             (Some(Ends::Restart(message)), _) => {
@@ -233,6 +235,7 @@ impl RunLoop {
         let seq = self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level })?;
         if level == RetryLevel::Phase {
             let phase = self.run.phase_path(self.run.step(id).phase).into();
+            self.gate.forget_prepared();
             return self.emit(PhaseRestarted { phase }).map(drop);
         }
         self.after(

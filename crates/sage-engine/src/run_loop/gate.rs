@@ -85,6 +85,11 @@ impl Gate {
         self.closed.retain(|_, closed| closed.look_again > now);
     }
 
+    /// What they were prepared from may be another thing now.
+    pub fn forget_prepared(&mut self) {
+        self.prepared.clear();
+    }
+
     pub fn take_prepared(&mut self, id: StepId) -> Option<Start> {
         self.prepared.remove(&id)
     }
