@@ -71,6 +71,12 @@ impl StepExecutor for Executor {
             }
         })
     }
+
+    /// Any program prints its answer and nothing else; a scripted agent tells all that it does.
+    fn shows_progress(&self, agent: &str) -> bool {
+        let configured = self.config.agents.get(agent);
+        configured.map_or(agent, |agent| agent.adapter.as_str()) != "command"
+    }
 }
 
 async fn agent(attempt: &Attempt<'_>) -> StepOutcome {

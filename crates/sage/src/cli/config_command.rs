@@ -31,8 +31,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     print(format_args!("project  {project}\nstate    {}\n\n", context.project.dir.display()));
     let width = context.config.settings.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    let value_width = context.config.settings.iter().map(|s| s.value.len()).max().unwrap_or(0).min(24);
     for setting in &context.config.settings {
-        print(format_args!("{:width$}  {:8}  {}\n", setting.name, setting.value, setting.source));
+        print(format_args!("{:width$}  {:value_width$}  {}\n", setting.name, setting.value, setting.source));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
-use sage_core::price::PriceTable;
 use sage_engine::clock::Clock;
 use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::Engine;
@@ -44,7 +43,12 @@ impl Context {
 
     /// Limits that other runs of the project share, and per provider other projects of the user.
     pub fn limits(&self) -> Limits {
-        Limits::shared(LimitsConfig::default(), self.project.limits(), user_state().join("limits"))
+        let config = LimitsConfig {
+            targets: self.config.targets.named.clone(),
+            default_target: self.config.targets.default.clone(),
+            ageing_ms: self.config.ageing_ms,
+        };
+        Limits::shared(config, self.project.limits(), user_state().join("limits"))
     }
 
     pub fn engine(&self) -> Engine {
@@ -56,9 +60,9 @@ impl Context {
             clock: Clock::System,
             commit: CommitMode::Thread,
             limits: self.limits(),
-            affinity: Arc::new([]),
-            prices: Arc::new(PriceTable::built_in()),
-            min_free_bytes: 0,
+            affinity: self.config.affinity.clone().into(),
+            prices: Arc::new(self.config.prices()),
+            min_free_bytes: self.config.min_free_bytes,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

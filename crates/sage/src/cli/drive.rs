@@ -53,6 +53,9 @@ pub fn style() -> Style {
 /// Runs to the end or a pause and says how it went.
 pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Failure> {
     owned.notices.iter().for_each(tell);
+    if let Some(warning) = engine.limits.warning() {
+        eprintln!("note: {warning}");
+    }
     // A new run is shown from its first event on, a resumed one from this owner's.
     let new = owned.run_loop.run().tally.opened <= 1;
     let from_seq = if new { 0 } else { owned.head.seq.saturating_sub(1) };

@@ -62,9 +62,10 @@ impl From<OpenError> for Failure {
             OpenError::NoStep { feature, .. } => {
                 Failure::usage(message).hint(format!("sage status {feature}"))
             }
-            OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } | OpenError::NotOpen { .. } => {
-                Failure::usage(message)
-            }
+            OpenError::NoQuestion { .. }
+            | OpenError::NoChoice { .. }
+            | OpenError::NoBudget { .. }
+            | OpenError::NotOpen { .. } => Failure::usage(message),
             OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
                 .hint(format!("sage approve <feature> {step}    (run it again), or sage reject")),
             OpenError::Lost { .. } => Failure::failed(message).hint("sage verify"),

@@ -23,9 +23,14 @@ const CONFIG: &str = "\
 # parallel = 4              # steps at once
 # timeout = \"10m\"           # active time of a run before it pauses
 # template = \"feature\"      # what `sage run` takes without -t
+# budget = \"5usd\"           # what a run may spend before it pauses; also tokens: \"200k\"
 #
 # [agents.mine]             # an agent is any program: prompt on stdin, answer on stdout
 # command = [\"my-agent\", \"--headless\"]
+# provider = \"anthropic\"    # whose limits its calls count in
+#
+# [targets.\"provider:anthropic\"]
+# concurrent = 4            # calls at once, of all runs together
 ";
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {

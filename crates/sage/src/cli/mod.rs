@@ -2,6 +2,8 @@
 
 mod answer;
 mod bench;
+mod breakers;
+mod budget;
 mod catalog;
 mod config;
 mod config_command;
@@ -9,17 +11,24 @@ mod context;
 mod debug;
 mod diagnostics;
 mod drive;
+mod dry_run;
 mod explain;
 mod failure;
+mod flags;
 mod graph_command;
 mod init;
+mod limits;
+mod limits_view;
 mod list;
 mod logs;
+mod preflight;
+mod projection;
 mod result;
 mod resume;
 mod run;
 mod signal;
 mod status;
+mod target_names;
 mod templates;
 mod validate;
 mod verify;
@@ -76,6 +85,12 @@ enum Command {
     Approve(answer::ApproveArgs),
     /// Say no to an approval or an unknown step
     Reject(answer::RejectArgs),
+    /// Show what a run may spend and has spent, or let it spend more
+    Budget(budget::Args),
+    /// Show and change what may run at once
+    Limits(limits::Args),
+    /// Show, reset and isolate what steps depend on
+    Breakers(breakers::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -126,6 +141,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Cancel(args) => signal::cancel(&context, args),
         Command::Approve(args) => answer::approve(&context, args),
         Command::Reject(args) => answer::reject(&context, args),
+        Command::Budget(args) => budget::execute(&context, args),
+        Command::Limits(args) => limits::execute(&context, args),
+        Command::Breakers(args) => breakers::execute(&context, args),
         Command::Validate(args) => validate::execute(&context, args),
         Command::Graph(args) => graph_command::execute(&context, args),
         Command::Templates(args) => templates::execute(&context, args),

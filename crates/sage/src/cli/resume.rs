@@ -11,7 +11,8 @@ use super::catalog::{Catalog, freeze_file};
 use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
-use super::run::{Limits, check_agents};
+use super::flags::Limits;
+use super::preflight::check_agents;
 use super::{diagnostics, feature};
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         _ => None,
     };
     let settings = match &before {
-        Some(run) if args.limits.given() => Some(args.limits.change(&run.settings)?),
+        Some(run) if args.limits.given() => Some(args.limits.change(run)?),
         _ => None,
     };
     if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {

@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use sage_core::run::Run;
+use sage_core::run::{Run, State};
 use sage_engine::control::Signal;
 use serde_json::json;
 
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{feature, print, print_json};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
@@ -26,6 +27,9 @@ pub struct CancelArgs {
     /// Not to be resumed later
     #[arg(long)]
     no_checkpoint: bool,
+    /// Give up only what has not begun; running steps finish
+    #[arg(long, conflicts_with = "no_checkpoint")]
+    queued: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,6 +56,9 @@ pub fn pause(context: &Context, args: PauseArgs) -> Result<ExitCode, Failure> {
 
 pub fn cancel(context: &Context, args: CancelArgs) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
+    if args.queued {
+        return clear(context, &feature, args.json);
+    }
     let run = deliver(context, &feature, Signal::Cancel { resumable: !args.no_checkpoint })?;
     if args.json {
         print_json(&json!({
@@ -63,6 +70,30 @@ pub fn cancel(context: &Context, args: CancelArgs) -> Result<ExitCode, Failure> 
         if !args.no_checkpoint {
             eprintln!("hint: sage resume {feature}    (what is finished is kept)");
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clear(context: &Context, feature: &str, json: bool) -> Result<ExitCode, Failure> {
+    let run = deliver(context, feature, Signal::Clear)?;
+    let given_up = run
+        .live_steps()
+        .filter(|step| step.children.is_none() && matches!(step.state, State::Cancelled))
+        .count();
+    let running = run.live_steps().filter(|step| matches!(step.state, State::Running(_))).count();
+    if json {
+        print_json(&json!({
+            "type": "cleared", "success": true, "feature": feature, "status": run.status.name(),
+            "cancelled": given_up, "running": running,
+        }))?;
+    } else {
+        let rest = if running > 0 {
+            format!("; finishing: {}", plural(running as u64, "step"))
+        } else {
+            String::new()
+        };
+        let given_up = plural(given_up as u64, "step");
+        print(format_args!("gave up {given_up} of {feature} that had not begun{rest}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
-use super::run::check_agents;
+use super::preflight::check_agents;
 use super::{diagnostics, print, print_json};
 
 #[derive(Debug, clap::Args)]

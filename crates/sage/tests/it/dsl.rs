@@ -69,6 +69,11 @@ impl Sage {
         self.outside.path()
     }
 
+    /// Where sage keeps what all projects of a user share: beside the project, and gone with it.
+    pub fn user_state(&self) -> PathBuf {
+        self.outside.path().join("user-state")
+    }
+
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -146,13 +151,16 @@ impl Sage {
         wait_until(|| self.alive().is_empty(), DEADLINE, "all processes of the project to be gone");
     }
 
-    /// Every file and directory beside and in the project, but for what `.sage` holds.
+    /// Every file and directory beside and in the project, but for what `.sage` and the user's state hold.
     pub fn listing(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut open = vec![self.outside.path().canonicalize().unwrap()];
         while let Some(dir) = open.pop() {
             for entry in std::fs::read_dir(&dir).unwrap().flatten() {
                 let path = entry.path();
+                if path.file_name() == self.user_state().file_name() {
+                    continue;
+                }
                 let meta = entry.metadata().unwrap();
                 found.push(format!("{} {}", path.display(), if meta.is_dir() { 0 } else { meta.len() }));
                 if meta.is_dir() && path != self.root.join(".sage") {
@@ -252,7 +260,9 @@ impl Invocation<'_> {
             }
         };
         let shown = format!("sage {:?}", &self.args[2..]);
-        command.args(&self.args).current_dir(&self.sage.root).env_clear().envs(self.env);
+        command.args(&self.args).current_dir(&self.sage.root).env_clear();
+        // What all projects of a user share is the test's own, too.
+        command.env("XDG_STATE_HOME", self.sage.user_state()).envs(self.env);
         // Only what programs need; settings of whoever runs the tests change nothing.
         for name in ["PATH", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(name) {

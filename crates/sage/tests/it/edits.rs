@@ -247,6 +247,7 @@ fn a_run_is_resumed_from_any_directory() {
     let status = std::process::Command::new(env!("CARGO_BIN_EXE_sage"))
         .args(["resume", "x", "--quiet"])
         .current_dir(&deep)
+        .env("XDG_STATE_HOME", sage.user_state())
         .stdout(std::process::Stdio::null())
         .status();
     assert_eq!(status.unwrap().code(), Some(0));

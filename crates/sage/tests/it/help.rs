@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 22] = [
     "init",
     "run",
     "resume",
@@ -15,6 +15,9 @@ const COMMANDS: [&str; 19] = [
     "cancel",
     "approve",
     "reject",
+    "budget",
+    "limits",
+    "breakers",
     "validate",
     "graph",
     "templates",
@@ -54,12 +57,16 @@ fn looking_creates_nothing() {
         ("config", 0),
         ("templates", 0),
         ("status x", 2),
+        ("budget x", 2),
+        ("limits", 0),
+        ("breakers", 0),
         ("verify", 0),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);
     }
     assert_eq!(sage.listing(), before);
+    assert!(!sage.user_state().exists(), "nothing of the user's either");
 }
 
 // covers: R16

@@ -3,6 +3,7 @@
 
 mod agents;
 mod approvals;
+mod budget_cli;
 mod children;
 mod conflict;
 mod damage;
@@ -10,6 +11,7 @@ mod dsl;
 mod edits;
 mod help;
 mod hostile;
+mod limits_cli;
 mod names;
 mod place;
 mod sequential;

@@ -71,7 +71,8 @@ fn read_only_mount() {
     let script = r#"mount --bind .sage/state .sage/state && mount -o remount,ro,bind .sage/state || exit 77
 "$0" run x -t "$1"; echo "code $?""#;
     let mut command = std::process::Command::new("unshare");
-    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_sage"), &file]).current_dir(sage.root());
+    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_sage"), &file]);
+    command.current_dir(sage.root()).env("XDG_STATE_HOME", sage.user_state());
     let Ok(output) = command.output() else { return };
     let stdout = String::from_utf8_lossy(&output.stdout);
     if !stdout.contains("code ") {

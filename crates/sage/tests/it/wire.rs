@@ -243,6 +243,7 @@ fn a_closed_pipe_is_no_error() {
         let output = std::process::Command::new("sh")
             .args(["-c", &script, env!("CARGO_BIN_EXE_sage")])
             .current_dir(sage.root())
+            .env("XDG_STATE_HOME", sage.user_state())
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);

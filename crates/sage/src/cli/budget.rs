@@ -1,0 +1,234 @@
+//! `sage budget`: what a run may spend, has spent and has left; and letting it spend more.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use sage_core::budget::{Amount, Cap, Node, RUN};
+use sage_core::diagnostic::did_you_mean;
+use sage_core::event::PauseReason;
+use sage_core::price::PriceTable;
+use sage_core::run::{PhaseId, Run, Status, StepId};
+use sage_engine::control::Signal;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::{feature, print, print_json, signal};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature's title or slug
+    feature: String,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Set what may be spent: 10usd is the new budget, +5usd is added to it
+    Raise {
+        /// 10usd, 500k (tokens), 10usd+500k; with a `+` before it: more than now
+        amount: String,
+        /// Of what: run, phase:<id>, step:<path>, agent:<name>
+        #[arg(long, value_name = "NODE", default_value = RUN)]
+        of: String,
+    },
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let run = context.engine().read(&feature)?.run;
+    match args.action {
+        None => show(&run, &context.config.prices(), args.json),
+        Some(Action::Raise { amount, of }) => raise(context, &run, &amount, &of, args.json),
+    }
+}
+
+/// A line of the tree.
+struct Row {
+    name: String,
+    depth: usize,
+    node: Node,
+}
+
+/// The run, its phases and what is below each, in the order of the plan; then the agents.
+fn rows(run: &Run, prices: &PriceTable) -> Vec<Row> {
+    let row = |name: &str, depth: usize, node: Option<&Node>| Row {
+        name: name.into(),
+        depth,
+        node: node.cloned().unwrap_or_default(),
+    };
+    let mut phases: BTreeMap<PhaseId, Vec<Row>> = BTreeMap::new();
+    for id in run.step_ids() {
+        phases.entry(run.step(id).phase).or_default().extend(step_row(run, id, prices));
+    }
+    let mut rows = vec![row(RUN, 0, run.ledger.node(RUN))];
+    for (phase, steps) in phases {
+        let name = format!("phase:{}", run.phase_path(phase));
+        let node = run.ledger.node(&name);
+        if node.is_some() || !steps.is_empty() {
+            rows.push(row(&name, 1, node));
+        }
+        rows.extend(steps);
+    }
+    let agents = run.ledger.nodes().filter(|(name, _)| name.starts_with("agent:"));
+    rows.extend(agents.map(|(name, node)| row(name, 1, Some(node))));
+    rows
+}
+
+/// A step with a budget, as the ledger has it; another one that spent, as it reported it.
+fn step_row(run: &Run, id: StepId, prices: &PriceTable) -> Option<Row> {
+    let step = run.step(id);
+    let name = format!("step:{}", step.path);
+    let node = run.ledger.node(&name).cloned().or_else(|| {
+        let reserved = step.beside.iter().map(|beside| beside.reserved);
+        let reserved = reserved.fold(Amount::default(), Amount::saturating_add);
+        let reported = step.usage.as_ref().map(|usage| {
+            let told = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
+            let priced = || prices.cost_micro_usd(run.model_of(id)?, usage);
+            Amount::of(usage, told.or_else(priced))
+        });
+        let settled = reported.unwrap_or_default();
+        let spends = reported.is_some() || !reserved.is_zero();
+        spends.then_some(Node { cap: None, settled, reserved })
+    });
+    node.map(|node| Row { name, depth: 2, node })
+}
+
+fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure> {
+    let rows = rows(run, prices);
+    if json {
+        print_json(&json!({
+            "type": "budget", "feature": run.feature, "status": run.status.name(),
+            "capped": run.ledger.has_caps(), "unattributed": run.tally.unattributed,
+            "nodes": rows.iter().map(row_json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let texts: Vec<[String; 5]> = rows.iter().map(texts).collect();
+    let headings = ["", "BUDGET", "SPENT", "RESERVED", "LEFT"];
+    let widths: Vec<usize> = (0..5)
+        .map(|column| {
+            texts.iter().map(|row| row[column].len()).max().unwrap_or(0).max(headings[column].len())
+        })
+        .collect();
+    line(&headings.map(str::to_string), &widths);
+    texts.iter().for_each(|row| line(row, &widths));
+    if !run.ledger.has_caps() {
+        print("nothing is capped: no budget is set\n");
+        if run.ledger.node(RUN).is_some() && run.status.open() {
+            eprintln!("hint: sage budget {} raise 5usd", run.feature);
+        }
+    }
+    if run.tally.unattributed > 0 {
+        eprintln!("note: {} calls have not said what they used", run.tally.unattributed);
+    }
+    hint_resume(run);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn texts(row: &Row) -> [String; 5] {
+    let amount = |amount: Amount| if amount.is_zero() { "-".into() } else { amount.to_string() };
+    let node = &row.node;
+    let over = node.overshoot();
+    let left = match node.cap {
+        Some(_) if !over.is_zero() => format!("over by {over}"),
+        Some(cap) => cap.left(node.settled, node.reserved).to_string(),
+        None => "-".into(),
+    };
+    let cap = node.cap.map_or("-".into(), |cap| cap.to_string());
+    let name = format!("{}{}", "  ".repeat(row.depth), row.name);
+    [name, cap, amount(node.settled), amount(node.reserved), left]
+}
+
+fn line(columns: &[String; 5], widths: &[usize]) {
+    let padded = columns.iter().zip(widths).map(|(text, width)| format!("{text:width$}"));
+    print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
+}
+
+fn row_json(row: &Row) -> Value {
+    let usd = |micro_usd: u64| micro_usd as f64 / 1e6;
+    let amount = |amount: Amount| json!({"tokens": amount.tokens, "usd": usd(amount.micro_usd)});
+    let cap = |cap: Cap| json!({"tokens": cap.tokens, "usd": cap.micro_usd.map(usd)});
+    let node = &row.node;
+    json!({
+        "node": row.name, "cap": node.cap.map(cap), "spent": amount(node.settled),
+        "reserved": amount(node.reserved), "left": node.cap.map(|c| cap(c.left(node.settled, node.reserved))),
+        "over": amount(node.overshoot()),
+    })
+}
+
+fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Result<ExitCode, Failure> {
+    let Some(now) = run.ledger.node(node) else { return Err(no_node(run, node)) };
+    let (given, cap) = new_cap(now.cap, text)?;
+    let spent = now.settled;
+    let used_up = |cap: Option<u64>, spent: u64| cap.is_some_and(|cap| cap <= spent);
+    if used_up(cap.tokens, spent.tokens) || used_up(cap.micro_usd, spent.micro_usd) {
+        // As much as they meant to allow, on top of what is gone.
+        let enough = |cap: Option<u64>, given: Option<u64>, spent: u64| {
+            cap.map(|cap| if cap > spent { cap } else { spent.saturating_add(given.unwrap_or(cap)) })
+        };
+        let enough = Cap {
+            tokens: enough(cap.tokens, given.tokens, spent.tokens),
+            micro_usd: enough(cap.micro_usd, given.micro_usd, spent.micro_usd),
+        };
+        let of = if node == RUN { String::new() } else { format!(" --of {node}") };
+        return Err(Failure::usage(format!("{cap} would be used up at once; spent already: {spent}"))
+            .hint(format!("sage budget {} raise {enough}{of}", run.feature)));
+    }
+    let raised = signal::deliver(context, &run.feature, Signal::Raise { node: node.into(), cap })?;
+    if json {
+        print_json(&json!({
+            "type": "budgetRaised", "feature": run.feature, "node": node, "cap": cap.to_string(),
+            "status": raised.status.name(),
+        }))?;
+    } else {
+        print(format_args!("the budget of {node} in {} is {cap} now\n", run.feature));
+        hint_resume(&raised);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is given, and the new budget: a plain amount is all of it. Of a unit that it does not name, what there was stays.
+fn new_cap(now: Option<Cap>, text: &str) -> Result<(Cap, Cap), Failure> {
+    let now = now.unwrap_or_default();
+    let (more, amount) = match text.trim().strip_prefix('+') {
+        Some(amount) => (true, amount),
+        None => (false, text),
+    };
+    let given = Cap::parse(amount).map_err(|error| {
+        Failure::usage(error.to_string()).hint("sage budget <feature> raise 10usd, or +5usd")
+    })?;
+    let unit = |now: Option<u64>, given: Option<u64>, what: &str| match (now, given, more) {
+        (now, None, _) => Ok(now),
+        (_, Some(given), false) => Ok(Some(given)),
+        (Some(now), Some(given), true) => Ok(Some(now.saturating_add(given))),
+        (None, Some(_), true) => {
+            let message = format!("`+` adds to a budget, and there is none in {what}");
+            Err(Failure::usage(message).hint(format!("raise {}    (as the new budget)", amount.trim())))
+        }
+    };
+    let tokens = unit(now.tokens, given.tokens, "tokens")?;
+    Ok((given, Cap { tokens, micro_usd: unit(now.micro_usd, given.micro_usd, "money")? }))
+}
+
+fn no_node(run: &Run, node: &str) -> Failure {
+    if node == RUN {
+        return Failure::usage(format!("nothing of `{}` is capped or spent yet", run.feature))
+            .hint(format!("sage resume {} --budget 5usd    (once it is paused)", run.feature));
+    }
+    let names = || run.ledger.nodes().map(|(name, _)| name);
+    let known = || names().collect::<Vec<_>>().join(", ");
+    Failure::usage(format!("no budget is called `{}`", node.escape_debug()))
+        .hint(did_you_mean(node, names()).unwrap_or_else(known))
+}
+
+fn hint_resume(run: &Run) {
+    if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {
+        eprintln!("hint: sage resume {}    (it is paused because of its budget)", run.feature);
+    }
+}

@@ -1,0 +1,124 @@
+//! `sage.toml` as it is written: names and types. What the values mean is checked where they are taken.
+
+use std::collections::BTreeMap;
+
+use sage_core::price::Price;
+use serde::Deserialize;
+
+/// `sage.toml`; all keys optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct File {
+    pub agent: Option<String>,
+    pub template: Option<String>,
+    pub parallel: Option<u32>,
+    pub timeout: Option<Time>,
+    pub budget: Option<String>,
+    pub priority: Option<String>,
+    pub min_memory: Option<Size>,
+    pub ageing: Option<Time>,
+    pub pools: BTreeMap<String, u32>,
+    pub agents: BTreeMap<String, AgentFile>,
+    pub targets: BTreeMap<String, TargetFile>,
+    pub affinity: Vec<AffinityFile>,
+    pub prices: BTreeMap<String, Price>,
+    pub switches: Switches,
+}
+
+/// Milliseconds, or text such as `"10m"`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Time {
+    Milliseconds(u64),
+    Text(String),
+}
+
+impl Time {
+    pub fn text(&self) -> String {
+        match self {
+            Time::Milliseconds(ms) => ms.to_string(),
+            Time::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// Bytes, or text such as `"512MB"`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Size {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Size {
+    pub fn text(&self) -> String {
+        match self {
+            Size::Bytes(bytes) => bytes.to_string(),
+            Size::Text(text) => text.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentFile {
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub provider: Option<String>,
+    pub account: Option<String>,
+    pub budget: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct TargetFile {
+    pub concurrent: Option<u32>,
+    pub requests_per_minute: Option<u64>,
+    pub input_tokens_per_minute: Option<u64>,
+    pub output_tokens_per_minute: Option<u64>,
+    pub breaker: BreakerFile,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct BreakerFile {
+    pub failures: Option<u32>,
+    pub open_for: Option<Time>,
+    pub successes: Option<u32>,
+    pub ratio: Option<RatioFile>,
+    pub slow: Option<SlowFile>,
+    pub window: Option<Time>,
+    pub on: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatioFile {
+    pub share: f64,
+    pub minimum: Option<u32>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowFile {
+    pub after: Time,
+    pub share: Option<f64>,
+    pub minimum: Option<u32>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct AffinityFile {
+    pub agents: Vec<String>,
+    pub max_concurrent: u32,
+    pub resource_profile: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switches {
+    pub parallel: Option<bool>,
+    pub background: Option<bool>,
+    pub wakes: Option<bool>,
+    pub sessions: Option<bool>,
+}

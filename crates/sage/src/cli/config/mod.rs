@@ -1,0 +1,276 @@
+//! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
+
+mod file;
+mod pools;
+mod targets;
+mod values;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sage_agents::AgentConfig;
+use sage_core::budget::Cap;
+use sage_core::diagnostic::did_you_mean;
+use sage_core::price::PriceTable;
+use sage_engine::run_loop::Affinity;
+
+use super::failure::Failure;
+pub use file::File;
+use file::{AgentFile, Size, Time};
+pub use targets::{Targets, check_name};
+use values::{bytes, number, plain_name, switch, time, wrong};
+pub use values::{duration, priority};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    pub name: String,
+    pub value: String,
+    pub source: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub file: File,
+    pub parallel: u32,
+    pub parallel_enabled: bool,
+    pub timeout_ms: Option<u64>,
+    pub budget: Option<Cap>,
+    pub priority: Option<u8>,
+    /// With less free memory, fewer steps run at once; 0 does not look.
+    pub min_free_bytes: u64,
+    pub ageing_ms: u64,
+    pub pools: BTreeMap<String, u32>,
+    /// The provider, with account, behind each agent that has one.
+    pub providers: BTreeMap<String, String>,
+    pub agent_budgets: BTreeMap<String, Cap>,
+    pub targets: Targets,
+    pub affinity: Vec<Affinity>,
+    pub settings: Vec<Setting>,
+}
+
+const DEFAULT_TIMEOUT: &str = "10m";
+const DEFAULT_MIN_MEMORY: &str = "256MB";
+const DEFAULT_AGEING: &str = "60s";
+const FROM_FILE: &str = "sage.toml";
+const FROM_NOWHERE: &str = "default";
+
+impl Config {
+    pub fn load(root: &Path) -> Result<Config, Failure> {
+        let path = root.join("sage.toml");
+        let file = match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str(&text).map_err(|error| {
+                Failure::usage(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
+            })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
+            Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),
+        };
+        Config::from(file)
+    }
+
+    fn from(file: File) -> Result<Config, Failure> {
+        let mut settings = Vec::new();
+        let parallel = pick(
+            &mut settings,
+            "parallel",
+            &["SAGE_PARALLEL_LIMIT"],
+            file.parallel.map(|n| n.to_string()),
+            pools::cores().clamp(4, 6).to_string(),
+        );
+        let parallel = number(&parallel, "SAGE_PARALLEL_LIMIT")?;
+        let given = file.timeout.as_ref().map(Time::text);
+        let timeout =
+            pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
+        let timeout_ms = duration(&timeout)?;
+        let parallel_enabled = switches(&mut settings, &file)?;
+        pick(&mut settings, "agent", &[], file.agent.clone(), "(none)".into());
+        pick(&mut settings, "template", &[], file.template.clone(), "feature".into());
+        pick(&mut settings, "budget", &[], file.budget.clone(), "(none)".into());
+        pick(&mut settings, "priority", &[], file.priority.clone(), "P2".into());
+        let given = file.min_memory.as_ref().map(Size::text);
+        let min_memory = pick(&mut settings, "minMemory", &[], given, DEFAULT_MIN_MEMORY.into());
+        let given = file.ageing.as_ref().map(Time::text);
+        let ageing = pick(&mut settings, "ageing", &[], given, DEFAULT_AGEING.into());
+        let pools = pools(&mut settings, &file)?;
+        let providers = providers(&mut settings, &file)?;
+        let targets = Targets::of(&file, &providers)?;
+        tell_targets(&mut settings, &file, &targets);
+        Ok(Config {
+            parallel,
+            parallel_enabled,
+            timeout_ms: Some(timeout_ms),
+            budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
+            priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
+            min_free_bytes: bytes(&min_memory)
+                .map_err(|why| wrong("minMemory", why).hint("minMemory = \"512MB\", or \"0\" to not look"))?,
+            ageing_ms: time("ageing", &ageing)?,
+            affinity: affinity(&mut settings, &file, &pools)?,
+            agent_budgets: agent_budgets(&file)?,
+            pools,
+            providers,
+            targets,
+            file,
+            settings,
+        })
+    }
+
+    pub fn agents(&self) -> BTreeMap<String, AgentConfig> {
+        let agent = |(name, agent): (&String, &AgentFile)| {
+            // `[agents.fake]` may only say what it may spend; it is the scripted agent all the same.
+            let scripted = name == "fake" && agent.command.is_empty();
+            let config = AgentConfig {
+                name: name.clone(),
+                adapter: if scripted { "fake".into() } else { "command".into() },
+                command: agent.command.clone(),
+                env: agent.env.clone(),
+            };
+            (name.clone(), config)
+        };
+        self.file.agents.iter().map(agent).collect()
+    }
+
+    /// The built-in prices and those of the project.
+    pub fn prices(&self) -> PriceTable {
+        PriceTable::built_in().with(self.file.prices.clone())
+    }
+}
+
+/// Whether steps may run at once at all; the other switches are only shown.
+fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<bool, Failure> {
+    let given = &file.switches;
+    let switches = [
+        ("switches.parallel", ["SAGE_PARALLEL", "ENABLE_PARALLEL_EXECUTION"], given.parallel),
+        ("switches.background", ["SAGE_BACKGROUND", "ENABLE_BACKGROUND_AGENTS"], given.background),
+        ("switches.wakes", ["SAGE_WAKES", "ENABLE_WAKE_MESSAGING"], given.wakes),
+        ("switches.sessions", ["SAGE_SESSIONS", "ENABLE_SESSION_PERSISTENCE"], given.sessions),
+    ];
+    let mut parallel_enabled = true;
+    for (name, variables, given) in switches {
+        let value = pick(settings, name, &variables, given.map(|b| b.to_string()), "true".into());
+        let on = switch(&value, variables[0])?;
+        if name == "switches.parallel" {
+            parallel_enabled = on;
+        }
+    }
+    Ok(parallel_enabled)
+}
+
+fn pools(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String, u32>, Failure> {
+    if let Some((pool, _)) = file.pools.iter().find(|(_, size)| **size == 0) {
+        return Err(Failure::usage(format!("pool `{pool}` has no room: its steps would wait for ever"))
+            .hint(format!("[pools] {pool} = 1 in sage.toml")));
+    }
+    let reserved = |name: &&String| *name == "global" || *name == "parallel" || name.contains(':');
+    if let Some(name) = file.pools.keys().find(reserved) {
+        return Err(wrong("pools", format!("`{name}` cannot be the name of a pool"))
+            .hint("`parallel = 4` says how many steps run at once; [targets] limits targets"));
+    }
+    let mut pools = pools::defaults();
+    pools.extend(file.pools.clone());
+    for (name, size) in &pools {
+        let source = if file.pools.contains_key(name) { FROM_FILE } else { FROM_NOWHERE };
+        tell(settings, format!("pools.{name}"), size.to_string(), source);
+    }
+    Ok(pools)
+}
+
+/// Agent -> `provider` or `provider/account`.
+fn providers(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String, String>, Failure> {
+    let mut providers: BTreeMap<String, String> = BTreeMap::new();
+    let names = targets::known_agents().map(str::to_string).chain(file.agents.keys().cloned());
+    for name in names.collect::<std::collections::BTreeSet<_>>() {
+        let agent = file.agents.get(&name);
+        let (given, account) =
+            agent.map_or((None, None), |agent| (agent.provider.as_deref(), agent.account.as_deref()));
+        for (field, text) in [("provider", given), ("account", account)] {
+            text.map_or(Ok(()), |text| plain_name(&format!("agents.{name}.{field}"), text))?;
+        }
+        let own_name = account.map(|_| name.as_str());
+        let Some(provider) = given.or_else(|| targets::known_provider(&name)).or(own_name) else { continue };
+        let provider =
+            account.map_or_else(|| provider.to_string(), |account| format!("{provider}/{account}"));
+        if agent.is_some() {
+            let source = if given.or(account).is_some() { FROM_FILE } else { FROM_NOWHERE };
+            tell(settings, format!("agents.{name}.provider"), provider.clone(), source);
+        }
+        providers.insert(name, provider);
+    }
+    Ok(providers)
+}
+
+fn agent_budgets(file: &File) -> Result<BTreeMap<String, Cap>, Failure> {
+    let given = file.agents.iter().filter_map(|(name, agent)| Some((name, agent.budget.as_deref()?)));
+    given
+        .map(|(name, text)| Ok((name.clone(), values::budget(&format!("agents.{name}.budget"), text)?)))
+        .collect()
+}
+
+fn affinity(
+    settings: &mut Vec<Setting>,
+    file: &File,
+    pools: &BTreeMap<String, u32>,
+) -> Result<Vec<Affinity>, Failure> {
+    let mut rules = Vec::new();
+    for (number, rule) in file.affinity.iter().enumerate() {
+        let key = format!("affinity[{number}]");
+        if rule.agents.is_empty() {
+            return Err(wrong(&key, "it names no agents").hint("agents = [\"claude\", \"codex\"]"));
+        }
+        if rule.max_concurrent == 0 {
+            return Err(wrong(&key, "with `maxConcurrent = 0` its agents would wait for ever")
+                .hint("maxConcurrent = 1"));
+        }
+        if let Some(profile) = rule.resource_profile.as_ref().filter(|name| !pools.contains_key(*name)) {
+            let known = || format!("pools: {}", pools.keys().cloned().collect::<Vec<_>>().join(", "));
+            return Err(wrong(&key, format!("there is no pool `{profile}`"))
+                .hint(did_you_mean(profile, pools.keys().map(String::as_str)).unwrap_or_else(known)));
+        }
+        let profile = rule.resource_profile.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        let value = format!("{}: {} at once{profile}", rule.agents.join(", "), rule.max_concurrent);
+        tell(settings, key, value, FROM_FILE);
+        rules.push(Affinity {
+            agents: rule.agents.clone(),
+            max_concurrent: rule.max_concurrent,
+            profile: rule.resource_profile.clone(),
+        });
+    }
+    Ok(rules)
+}
+
+fn tell_targets(settings: &mut Vec<Setting>, file: &File, targets: &Targets) {
+    for (name, policy) in &targets.named {
+        let width = policy.quota.concurrent.map_or("any number at once".into(), |n| format!("{n} at once"));
+        let source = if file.targets.contains_key(name) { FROM_FILE } else { FROM_NOWHERE };
+        tell(settings, format!("targets.{name}"), width, source);
+    }
+    for (model, price) in &file.prices {
+        let usd = |rate: sage_core::price::Rate| rate.micro_usd() as f64 / 1e6;
+        let value = format!("{} in, {} out", usd(price.input), usd(price.output));
+        tell(settings, format!("prices.{model}"), value, FROM_FILE);
+    }
+}
+
+fn priority_of(key: &str, text: &str) -> Result<u8, Failure> {
+    priority(text).map_err(|why| wrong(key, why).hint(format!("{key} = \"P1\"")))
+}
+
+fn tell(settings: &mut Vec<Setting>, name: String, value: String, source: &str) {
+    settings.push(Setting { name, value, source: source.into() });
+}
+
+fn pick(
+    settings: &mut Vec<Setting>,
+    name: &str,
+    variables: &[&str],
+    file: Option<String>,
+    default: String,
+) -> String {
+    let from_env =
+        variables.iter().find_map(|var| Some((std::env::var(var).ok().filter(|v| !v.is_empty())?, *var)));
+    let (value, source) = match (from_env, file) {
+        (Some((value, variable)), _) => (value, format!("environment {variable}")),
+        (None, Some(value)) => (value, FROM_FILE.into()),
+        (None, None) => (default, FROM_NOWHERE.into()),
+    };
+    settings.push(Setting { name: name.into(), value: value.clone(), source });
+    value
+}

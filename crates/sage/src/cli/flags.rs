@@ -1,0 +1,126 @@
+//! Flags that `run` and `resume` share: what a run may use and spend.
+
+use sage_core::budget::{Cap, RUN};
+use sage_core::event::Settings;
+use sage_core::run::Run;
+use sage_core::template::Template;
+use serde_json::{Map, Value};
+
+use super::config::{self, Config};
+use super::failure::Failure;
+
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Limits {
+    /// An input of the template; JSON if it reads as such, else text
+    #[arg(short, long = "input", value_name = "KEY=VALUE")]
+    pub inputs: Vec<String>,
+    /// The agent of steps that name none
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// How many steps may run at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub parallel: Option<u32>,
+    /// One step at a time, for comparison
+    #[arg(long, conflicts_with = "parallel")]
+    pub sequential: bool,
+    /// Active time after which the run pauses, e.g. 30m
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// What the run may spend: 5usd, 200k tokens, or 5usd+200k
+    #[arg(long, value_name = "AMOUNT")]
+    pub budget: Option<String>,
+    /// Who goes first where runs share a limit: P0 (first) to P3
+    #[arg(long, value_name = "P0..P3", value_parser = config::priority)]
+    pub priority: Option<u8>,
+    /// Exit 4 instead of waiting for a known time
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+impl Limits {
+    pub fn given(&self) -> bool {
+        self.agent.is_some()
+            || self.parallel.is_some()
+            || self.sequential
+            || self.timeout.is_some()
+            || self.budget.is_some()
+            || self.priority.is_some()
+    }
+
+    /// Flags win, then the template, then sage.toml.
+    pub fn settings(&self, config: &Config, template: &Template) -> Result<Settings, Failure> {
+        let sequential = self.sequential || (!config.parallel_enabled && self.parallel.is_none());
+        let flag = self.timeout.as_deref().map(time_with_unit).transpose()?;
+        // What the template says is left to it: an edited template may say something else.
+        let budget = config.budget.filter(|_| template.budget.is_none());
+        let priority = config.priority.filter(|_| template.priority.is_none());
+        Ok(Settings {
+            parallel: if sequential { 1 } else { self.parallel.unwrap_or(config.parallel) },
+            sequential,
+            pools: config.pools.clone(),
+            timeout_ms: flag.or(template.timeout_ms).or(config.timeout_ms),
+            agent: self.agent.clone().or_else(|| config.file.agent.clone()),
+            priority: self.priority.or(priority),
+            budget: self.cap()?.or(budget),
+            providers: config.providers.clone(),
+            agent_budgets: config.agent_budgets.clone(),
+        })
+    }
+
+    /// The settings that a run has, changed by the flags that are given and by nothing else.
+    pub fn change(&self, run: &Run) -> Result<Settings, Failure> {
+        let mut changed = run.settings.clone();
+        if let Some(parallel) = self.parallel {
+            (changed.parallel, changed.sequential) = (parallel, false);
+        }
+        if self.sequential {
+            (changed.parallel, changed.sequential) = (1, true);
+        }
+        if let Some(timeout) = &self.timeout {
+            changed.timeout_ms = Some(time_with_unit(timeout)?);
+        }
+        changed.agent = self.agent.clone().or(changed.agent);
+        changed.priority = self.priority.or(changed.priority);
+        if let Some(cap) = self.cap()? {
+            // A budget that was raised by hand wins over settings, so that the flag would do nothing.
+            if run.raised.contains_key(RUN) {
+                let message = format!("the budget of `{}` was set by `sage budget raise`", run.feature);
+                return Err(Failure::usage(message).hint(format!("sage budget {} raise {cap}", run.feature)));
+            }
+            changed.budget = Some(cap);
+        }
+        Ok(changed)
+    }
+
+    fn cap(&self) -> Result<Option<Cap>, Failure> {
+        let cap = self.budget.as_deref().map(Cap::parse).transpose();
+        cap.map_err(|error| Failure::usage(error.to_string()).hint("--budget 5usd"))
+    }
+
+    /// The inputs that are given. Where the template's own value is text, what is given is text too.
+    pub fn inputs(&self, defaults: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        let mut inputs = Map::new();
+        for input in &self.inputs {
+            let Some((key, value)) = input.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+                return Err(Failure::usage(format!("`{input}` is not KEY=VALUE")).hint("-i name=value"));
+            };
+            let text = defaults.get(key).is_some_and(Value::is_string);
+            let parsed = if text { None } else { serde_json::from_str(value).ok() };
+            let value = parsed.unwrap_or_else(|| Value::String(value.into()));
+            inputs.insert(key.into(), value);
+        }
+        Ok(inputs)
+    }
+}
+
+/// In a file a plain number is milliseconds; on a command line nobody means that.
+fn time_with_unit(text: &str) -> Result<u64, Failure> {
+    match super::config::duration(text)? {
+        0 => Err(Failure::usage("a time limit must be longer than 0")),
+        _ if text.bytes().all(|c| c.is_ascii_digit()) => {
+            Err(Failure::usage(format!("`{text}` has no unit"))
+                .hint(format!("--timeout {text}s, or {text}m")))
+        }
+        ms => Ok(ms),
+    }
+}
