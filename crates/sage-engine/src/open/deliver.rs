@@ -84,7 +84,7 @@ fn refuse_misfit(run: &Run, feature: &str, signal: &Signal) -> Result<(), OpenEr
     match signal {
         Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
         Signal::Cancel { .. } | Signal::Clear if !run.status.open() => Err(not_open("cancel")),
-        Signal::Raise { node, .. } if run.ledger.node(node).is_none() => {
+        Signal::Raise { node, .. } if run.ledger.node(node).is_none() && node != sage_core::run::RUN_NODE => {
             let known: Vec<&str> = run.ledger.nodes().map(|(name, _)| name).collect();
             Err(OpenError::NoBudget { node: node.clone(), known: known.join(", ") })
         }

@@ -282,6 +282,9 @@ impl RunLoop {
             self.take_signals()?;
         } else {
             self.rearm();
+            if self.options.signals {
+                self.follow_limits()?;
+            }
         }
         self.pump().await?;
         while !self.done {

@@ -38,10 +38,15 @@ impl RunLoop {
             return None;
         }
         let cost = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
-        let priced =
-            || self.run.model_of(id).and_then(|model| self.around.prices.cost_micro_usd(model, usage));
         let reserved = self.reserved(id, attempt);
-        Some(Amount { micro_usd: cost.or_else(priced).unwrap_or(reserved.micro_usd), tokens: usage.total() })
+        Some(Amount {
+            micro_usd: cost.or_else(|| self.priced(id, usage)).unwrap_or(reserved.micro_usd),
+            tokens: usage.total(),
+        })
+    }
+
+    fn priced(&self, id: StepId, usage: &Usage) -> Option<u64> {
+        self.run.model_of(id).and_then(|model| self.around.prices.cost_micro_usd(model, usage))
     }
 
     fn reserved(&self, id: StepId, attempt: u32) -> Amount {
@@ -75,7 +80,11 @@ impl RunLoop {
 
     /// Remembers what a step of this name used, for the next one.
     pub(super) fn learn(&mut self, id: StepId, attempt: u32, usage: &Usage) {
-        if let Some(spent) = self.spent(id, attempt, usage) {
+        if let Some(mut spent) = self.spent(id, attempt, usage) {
+            // Money that was only charged because no price is known is no experience.
+            if usage.cost_usd.is_none() && self.priced(id, usage).is_none() {
+                spent.micro_usd = 0;
+            }
             let key = self.history_key(id);
             self.history.learn(&key, spent);
         }

@@ -1,6 +1,6 @@
 //! Flags that `run` and `resume` share: what a run may use and spend.
 
-use sage_core::budget::{Cap, RUN};
+use sage_core::budget::Cap;
 use sage_core::event::Settings;
 use sage_core::run::Run;
 use sage_core::template::Template;
@@ -82,11 +82,6 @@ impl Limits {
         changed.agent = self.agent.clone().or(changed.agent);
         changed.priority = self.priority.or(changed.priority);
         if let Some(cap) = self.cap()? {
-            // A budget that was raised by hand wins over settings, so that the flag would do nothing.
-            if run.raised.contains_key(RUN) {
-                let message = format!("the budget of `{}` was set by `sage budget raise`", run.feature);
-                return Err(Failure::usage(message).hint(format!("sage budget {} raise {cap}", run.feature)));
-            }
             changed.budget = Some(cap);
         }
         Ok(changed)

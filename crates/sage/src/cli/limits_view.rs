@@ -94,7 +94,7 @@ impl Board {
         let user = |entry: &Entry| User {
             feature: self.features.get(&entry.run).cloned().unwrap_or_else(|| entry.run.clone()),
             run: entry.run.clone(),
-            units: entry.units,
+            units: entry.held,
             wait: entry.waiting.map(|waiting| (waiting.priority, waiting.since_ms)),
         };
         let (mut waiting, users): (Vec<User>, Vec<User>) =
