@@ -44,13 +44,13 @@ pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) ->
     }
     print(crate::graph::text(&plan));
     let counted = format!(
-        "{} steps, {} deep, at most {} at once (limit {})",
-        plan.steps.len(),
+        "{}, {} deep, at most {} at once (limit {})",
+        plural(plan.steps.len() as u64, "step"),
         plan.depth,
         width,
         settings.parallel
     );
-    print(format_args!("{counted}; {agents} agent steps. Nothing was started.\n"));
+    print(format_args!("{counted}; {}. Nothing was started.\n", plural(agents as u64, "agent step")));
     if !projection.steps.is_empty() {
         table(&projection, prices.as_of());
     }

@@ -1,7 +1,7 @@
 //! Lines about limits: targets, budgets, hedges, fallbacks, stalls.
 
 use sage_core::event::Event;
-use sage_core::policy::Rung;
+use sage_core::policy::{FailureClass, Rung};
 use sage_core::run::Run;
 use sage_core::target::HoldReason;
 use sage_core::wire::{BudgetView, rfc3339};
@@ -14,6 +14,9 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         Event::RunContinued(_) => Some("run goes on".into()),
         Event::LimitsChanged(event) => Some(format!("limits changed: {}", event.why)),
         Event::RunCleared(_) => Some("what had not begun was given up".into()),
+        Event::StepParked(event) if event.class == FailureClass::Budget => {
+            Some(format!("{} stopped: {}", event.step, first_line(&event.message)))
+        }
         Event::StepParked(event) => {
             let why = summary::failure_text(event.class.name(), first_line(&event.message));
             Some(format!("{} refused, waits for its target ({why})", event.step))

@@ -96,6 +96,7 @@ fn a_failed_run_says_what_failed_and_what_to_type() {
     ✗ failed after 9.0s
       1 of 5 steps done · 2 failed · 2 blocked
       unattributed: 2 attempts told no usage · 0 context reloads
+      3 attempts · 1 refusal
       ✗ research/market  rate-limit: 429 from the model
         retry later
         third
