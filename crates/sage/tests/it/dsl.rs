@@ -73,6 +73,11 @@ impl Sage {
         self.root.join(path)
     }
 
+    /// Where all projects of the test's user keep what they share.
+    pub fn state_home(&self) -> PathBuf {
+        self.root.with_file_name("xdg")
+    }
+
     /// The lines of a file of the project; none if there is none.
     pub fn lines(&self, path: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.root.join(path)).unwrap_or_default();
@@ -146,7 +151,7 @@ impl Sage {
         wait_until(|| self.alive().is_empty(), DEADLINE, "all processes of the project to be gone");
     }
 
-    /// Every file and directory beside and in the project, but for what `.sage` holds.
+    /// Every file and directory beside and in the project, but for what `.sage` and the user's state hold.
     pub fn listing(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut open = vec![self.outside.path().canonicalize().unwrap()];
@@ -155,7 +160,7 @@ impl Sage {
                 let path = entry.path();
                 let meta = entry.metadata().unwrap();
                 found.push(format!("{} {}", path.display(), if meta.is_dir() { 0 } else { meta.len() }));
-                if meta.is_dir() && path != self.root.join(".sage") {
+                if meta.is_dir() && path != self.root.join(".sage") && path != self.state_home() {
                     open.push(path);
                 }
             }
@@ -252,7 +257,8 @@ impl Invocation<'_> {
             }
         };
         let shown = format!("sage {:?}", &self.args[2..]);
-        command.args(&self.args).current_dir(&self.sage.root).env_clear().envs(self.env);
+        command.args(&self.args).current_dir(&self.sage.root).env_clear();
+        command.env("XDG_STATE_HOME", self.sage.state_home()).envs(self.env);
         // Only what programs need; settings of whoever runs the tests change nothing.
         for name in ["PATH", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(name) {
@@ -452,6 +458,8 @@ pub struct Journal {
 
 pub struct Entry {
     pub head: Head,
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
     pub event: Event,
 }
 
@@ -463,7 +471,7 @@ impl Journal {
         let checked =
             journal::check(vfs.as_ref(), dir, None, |record: Record<'_>| -> Result<(), JournalError> {
                 let event = Event::parse(record.kind, record.data.get()).unwrap();
-                records.push(Entry { head: record.head(), event });
+                records.push(Entry { head: record.head(), at_ms: record.ts_ms, event });
                 Ok(())
             });
         checked.unwrap_or_else(|error| panic!("journal in {}: {error}", dir.display()));

@@ -3,16 +3,22 @@
 
 mod agents;
 mod approvals;
+mod breakers;
+mod budgets;
+mod calls;
 mod children;
 mod conflict;
 mod damage;
 mod dsl;
 mod edits;
+mod hedges;
 mod help;
 mod hostile;
 mod names;
 mod place;
+mod quota;
 mod sequential;
+mod shared;
 mod signals;
 mod storm;
 mod tidy;
