@@ -47,6 +47,8 @@ pub struct StepCx {
     pub scratch: PathBuf,
     /// Inherited by every child process on purpose: as long as one of them lives, nobody resumes the run.
     pub children_lock: Option<Arc<std::fs::File>>,
+    /// Inherited as well: what the attempt holds of shared limits is not free while one of them lives.
+    pub proofs: Vec<Arc<std::fs::File>>,
     pub stop: StopSignal,
     /// The step seems stuck and is reminded to go on; an adapter that cannot do that ignores it.
     pub nudge: Nudge,

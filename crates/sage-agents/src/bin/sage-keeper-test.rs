@@ -53,6 +53,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         project: PathBuf::from(project),
         scratch,
         children_lock: Some(Arc::new(lock)),
+        proofs: Vec::new(),
         stop: StopSignal::default(),
         nudge: Default::default(),
         progress: Arc::new(|_| {}),

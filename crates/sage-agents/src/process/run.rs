@@ -13,6 +13,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -79,7 +80,8 @@ pub async fn run(
     cx: &StepCx,
     on_stdout: &mut (dyn FnMut(&[u8]) + Send),
 ) -> Finished {
-    match spawn(keeper, spec, cx.children_lock.as_deref()) {
+    let inherited = cx.children_lock.iter().chain(&cx.proofs);
+    match spawn(keeper, spec, inherited.map(Arc::as_ref)) {
         Ok(spawned) => {
             let pid = spawned.keeper.id().unwrap_or_default();
             let start_time = tree::start_time(pid).unwrap_or_default();

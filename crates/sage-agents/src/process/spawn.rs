@@ -1,7 +1,7 @@
 //! Starts a keeper with its program: lifeline, pipes, environment.
 //!
-//! Everything is closed-on-exec but one descriptor: the children lock, which the whole tree holds on purpose.
-//! It is inheritable only while `SPAWN` is held, so that no child of another run gets it by accident.
+//! Everything is closed-on-exec but the children lock and the proofs of limits, which the whole tree holds
+//! on purpose. They are inheritable only while `SPAWN` is held, so that no child of another run gets them.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,7 +40,11 @@ pub struct Spawned {
     pub stderr: Receiver,
 }
 
-pub fn spawn(keeper: &Path, spec: &Spec, children_lock: Option<&File>) -> io::Result<Spawned> {
+pub fn spawn<'a>(
+    keeper: &Path,
+    spec: &Spec,
+    inherited: impl Iterator<Item = &'a File>,
+) -> io::Result<Spawned> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let lifeline = UnixStream::from_std(ours)?;
@@ -63,7 +67,7 @@ pub fn spawn(keeper: &Path, spec: &Spec, children_lock: Option<&File>) -> io::Re
         .process_group(0);
 
     let guard = SPAWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let inherited = children_lock.map(inheritable).transpose()?;
+    let inherited = inherited.map(inheritable).collect::<io::Result<Vec<File>>>()?;
     let keeper = command.spawn();
     drop(inherited);
     drop(guard);

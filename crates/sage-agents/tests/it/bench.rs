@@ -56,6 +56,7 @@ impl Bench {
             project: dir.path().to_path_buf(),
             scratch,
             children_lock: None,
+            proofs: Vec::new(),
             stop: StopSignal::default(),
             nudge: Default::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),

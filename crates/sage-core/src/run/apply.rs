@@ -224,7 +224,7 @@ impl Run {
         if !usage.is_empty() {
             self.tally.usage.add(usage);
             self.step_mut(id).usage.get_or_insert_default().add(usage);
-        } else if self.demand(id).spends && attempt > 0 {
+        } else if self.demand(id).spends && self.step(id).beside.iter().any(|b| b.attempt == attempt) {
             self.tally.unattributed += 1;
         }
     }

@@ -9,6 +9,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ pub(super) struct Disk {
     board: Kept<Board>,
     lock: Lock,
     /// Of the members that use this store.
-    proofs: BTreeMap<String, File>,
+    proofs: BTreeMap<String, Arc<File>>,
     targets: BTreeMap<String, Slot>,
 }
 
@@ -93,7 +94,7 @@ impl Disk {
     /// Somebody has removed the directory. What runs here still runs, and says so again.
     fn prove_again(&mut self) -> io::Result<()> {
         for (member, file) in std::mem::take(&mut self.proofs) {
-            let file = if is_gone(&file)? { new_proof(&self.proof_path(&member))? } else { file };
+            let file = if is_gone(&file)? { new_proof(&self.proof_path(&member))?.into() } else { file };
             self.proofs.insert(member, file);
         }
         Ok(())
@@ -101,7 +102,7 @@ impl Disk {
 }
 
 /// Of a board that is lost, what we know to be true: our own rows.
-fn own_rows(board: &Board, proofs: &BTreeMap<String, File>) -> Board {
+fn own_rows(board: &Board, proofs: &BTreeMap<String, Arc<File>>) -> Board {
     let own = board.members.iter().filter(|(member, _)| proofs.contains_key(*member));
     Board { members: own.map(|(member, row)| (member.clone(), row.clone())).collect(), ..Board::default() }
 }
@@ -169,9 +170,13 @@ impl Store for Disk {
     fn prove(&mut self, member: &str) -> io::Result<()> {
         if !self.proofs.contains_key(member) {
             let proof = new_proof(&self.proof_path(member))?;
-            self.proofs.insert(member.to_owned(), proof);
+            self.proofs.insert(member.to_owned(), proof.into());
         }
         Ok(())
+    }
+
+    fn proof(&self, member: &str) -> Option<Arc<File>> {
+        self.proofs.get(member).cloned()
     }
 
     fn is_proved(&self, member: &str) -> bool {

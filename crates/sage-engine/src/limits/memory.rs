@@ -17,7 +17,7 @@ pub(super) struct Memory {
     pub targets: BTreeMap<String, Target>,
     pub probes: BTreeMap<String, Weak<()>>,
     /// Proofs from before the directory could no longer be used: what is on its board still runs.
-    pub proofs: BTreeMap<String, File>,
+    pub proofs: BTreeMap<String, Arc<File>>,
 }
 
 impl Store for Memory {
@@ -45,6 +45,10 @@ impl Store for Memory {
             self.alive.insert(member.to_owned());
         }
         Ok(())
+    }
+
+    fn proof(&self, member: &str) -> Option<Arc<File>> {
+        self.proofs.get(member).cloned()
     }
 
     fn is_proved(&self, member: &str) -> bool {

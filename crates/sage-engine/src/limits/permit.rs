@@ -1,5 +1,6 @@
 //! What an attempt holds while it is under way.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use sage_core::target::{CallReport, Estimate, Transition};
@@ -44,31 +45,43 @@ impl Permit {
         self.calls.push(Call { scope, target: target.to_owned(), counted, probe });
     }
 
+    /// Proofs that its member lives, for the attempt's processes: what it holds is free when they are gone too.
+    #[must_use]
+    pub fn proofs(&self) -> Vec<Arc<File>> {
+        let Some(seat) = &self.seat else { return Vec::new() };
+        let held = |scope: &Scope| self.units.iter().any(|(of, ..)| of == scope);
+        let proof = |scope: Scope| seat.limits.place(scope).enter().store.proof(&seat.id);
+        Scope::ALL.into_iter().filter(held).filter_map(proof).collect()
+    }
+
     /// Whether this attempt finds out if a target is well again.
     #[must_use]
     pub fn is_probe(&self) -> bool {
         self.calls.iter().any(|call| call.probe.is_some())
     }
 
-    /// Records how the attempt ended on all of its targets. `probe`, `in_flight` and `estimate` are
-    /// filled in.
+    /// Records how the attempt ended on all of its targets. `probe`, `in_flight` and `estimate` are filled in.
+    ///
+    /// A provider's refusal is about its account: it says nothing about the agent and the model that asked.
     pub fn report(&self, report: &CallReport, now_ms: u64) -> Vec<(String, Transition)> {
         let mut transitions = Vec::new();
         let Some(seat) = &self.seat else {
             return transitions;
         };
-        // A provider's limits are its accounts': the agent and the model on the way have nothing to do with them.
         let refused = report.failure.is_some_and(|class| class.refused());
-        let provided = refused && self.calls.iter().any(|call| call.target.starts_with("provider:"));
-        let concerns = |call: &&Call| {
-            !provided || !call.target.starts_with("agent:") && !call.target.starts_with("model:")
-        };
-        for call in self.calls.iter().filter(concerns) {
+        let provided = self.calls.iter().any(|call| call.scope == Scope::User);
+        for call in &self.calls {
+            let carrier = call.target.starts_with("agent:") || call.target.starts_with("model:");
+            let aside = provided && carrier;
+            if aside && refused {
+                continue;
+            }
             let mut state = seat.limits.place(call.scope).enter();
             let report = CallReport {
                 probe: call.probe.is_some(),
                 estimate: self.estimate,
                 in_flight: state.in_flight(&call.target, call.counted),
+                signal: report.signal.filter(|_| !aside),
                 ..report.clone()
             };
             let policy = seat.limits.policy(&call.target);

@@ -92,6 +92,9 @@ pub(super) trait Store: Debug + Send {
     /// The member lives as long as this process does. Under the lock.
     fn prove(&mut self, member: &str) -> io::Result<()>;
 
+    /// The proof, for others to hold on to: as long as one of them does, the member is not dead.
+    fn proof(&self, member: &str) -> Option<Arc<File>>;
+
     /// Whether this store proved it.
     fn is_proved(&self, member: &str) -> bool;
 

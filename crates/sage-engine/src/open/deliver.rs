@@ -20,7 +20,7 @@ impl Engine {
     /// Tells a run to pause, to end, or what a person decided. Works with and without a living owner.
     pub async fn deliver(&self, feature: &str, signal: Signal) -> Result<Run, OpenError> {
         let snapshot = self.read(feature)?;
-        refuse_misfit(&snapshot.run, feature, &signal)?;
+        refuse_misfit(&snapshot.run, snapshot.owner.is_some(), feature, &signal)?;
         let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal)
             .map_err(|source| OpenError::Io { what: "send the signal", source })?;
         let deadline = Instant::now() + SIGNAL_TAKEN;
@@ -45,7 +45,7 @@ impl Engine {
                     if !self.vfs.exists(&sent).unwrap_or(true) {
                         return Ok(now.run);
                     }
-                    if let Err(misfit) = refuse_misfit(&now.run, feature, &signal) {
+                    if let Err(misfit) = refuse_misfit(&now.run, false, feature, &signal) {
                         self.withdraw(&sent);
                         return Err(misfit);
                     }
@@ -79,9 +79,11 @@ impl Engine {
     }
 }
 
-fn refuse_misfit(run: &Run, feature: &str, signal: &Signal) -> Result<(), OpenError> {
+fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Result<(), OpenError> {
     let not_open = |what| OpenError::NotOpen { feature: feature.into(), status: run.status.name(), what };
     match signal {
+        // Its owner waits for a known time and would go on by itself.
+        Signal::Pause if owned && matches!(run.status, Status::Paused { until: Some(_), .. }) => Ok(()),
         Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
         Signal::Cancel { .. } | Signal::Clear if !run.status.open() => Err(not_open("cancel")),
         Signal::Raise { node, .. } if run.ledger.node(node).is_none() && node != sage_core::run::RUN_NODE => {

@@ -91,6 +91,7 @@ impl RunLoop {
             project: self.around.project.clone(),
             scratch: Project::scratch(&self.around.run_dir, &call.path, attempt),
             children_lock: self.around.children_lock.clone(),
+            proofs: live.permit.as_ref().map(Permit::proofs).unwrap_or_default(),
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.

@@ -18,7 +18,8 @@ impl RunLoop {
     /// Nothing runs, and everything that could is held by a target or a budget.
     pub(super) fn pause_if_parked(&mut self) -> Result<(), LoopError> {
         let active = &self.run.active;
-        let moving = active.slots + active.sleeping + active.backoff > 0;
+        let timed = if self.options.no_wait { 0 } else { active.sleeping + active.backoff };
+        let moving = active.slots + timed > 0;
         if self.run.status != Status::Running || !self.idle() || moving || self.run.ready_count() == 0 {
             return Ok(());
         }

@@ -462,6 +462,8 @@ pub struct Journal {
 
 pub struct Entry {
     pub head: Head,
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
     pub event: Event,
 }
 
@@ -473,7 +475,7 @@ impl Journal {
         let checked =
             journal::check(vfs.as_ref(), dir, None, |record: Record<'_>| -> Result<(), JournalError> {
                 let event = Event::parse(record.kind, record.data.get()).unwrap();
-                records.push(Entry { head: record.head(), event });
+                records.push(Entry { head: record.head(), at_ms: record.ts_ms, event });
                 Ok(())
             });
         checked.unwrap_or_else(|error| panic!("journal in {}: {error}", dir.display()));

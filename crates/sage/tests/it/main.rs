@@ -3,18 +3,24 @@
 
 mod agents;
 mod approvals;
+mod breakers;
 mod budget_cli;
+mod budgets;
+mod calls;
 mod children;
 mod conflict;
 mod damage;
 mod dsl;
 mod edits;
+mod hedges;
 mod help;
 mod hostile;
 mod limits_cli;
 mod names;
 mod place;
+mod quota;
 mod sequential;
+mod shared;
 mod signals;
 mod storm;
 mod tidy;
