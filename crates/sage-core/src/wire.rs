@@ -224,6 +224,9 @@ pub struct StatusView {
     pub pause_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// What is needed to go on, where the reason does not say it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub needs: Option<String>,
     pub started_at: String,
     pub last_updated_at: String,
     pub progress: Progress,
@@ -249,6 +252,7 @@ impl StatusView {
             verdict: verdict_of(run).map(|v| v.name().into()),
             pause_reason,
             until,
+            needs: run.needs.clone().filter(|_| matches!(run.status, Status::Paused { .. })),
             started_at: rfc3339(run.started_ms),
             last_updated_at: rfc3339(run.updated_ms),
             progress: Progress::of(run),

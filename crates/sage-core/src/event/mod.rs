@@ -152,6 +152,9 @@ pub struct Frozen {
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     pub parallel: u32,
+    /// At once in all runs of the project together; a run that may do more by itself counts with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<u32>,
     #[serde(default)]
     pub sequential: bool,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -255,6 +258,9 @@ pub enum PauseReason {
 #[serde(rename_all = "camelCase")]
 pub struct RunPaused {
     pub reason: PauseReason,
+    /// What is needed to go on, where that is more than the reason says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

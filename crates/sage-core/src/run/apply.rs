@@ -72,6 +72,7 @@ impl Run {
             raised: Default::default(),
             spenders: 0,
             agent_node: None,
+            needs: None,
             parked: Default::default(),
             changed: Default::default(),
             to_stop: Default::default(),
@@ -108,6 +109,7 @@ impl Run {
             Event::RunImported(imported) => self.imported(imported, now),
             Event::RunPaused(paused) => {
                 self.status = Status::Paused { reason: paused.reason, until: paused.until };
+                self.needs = paused.needs.clone();
                 self.signals.extend(paused.signal.clone());
             }
             Event::RunCancelled(cancelled) => {

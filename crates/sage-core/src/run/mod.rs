@@ -158,6 +158,8 @@ pub struct Run {
     demands: Demands,
     /// What was spent and is reserved, by node of the budget tree.
     pub ledger: Ledger,
+    /// What a standing run needs to go on.
+    pub needs: Option<String>,
     /// The budget of the agent that does what names none.
     agent_node: Option<String>,
     /// Agent steps that wait for their turn.

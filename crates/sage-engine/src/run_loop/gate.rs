@@ -124,7 +124,9 @@ impl RunLoop {
 
     /// Pools with units and size: the slots of all runs, the step's own, those of the project's rules.
     fn pools_of(&self, id: StepId) -> Vec<(String, u32, u32)> {
-        let mut pools = vec![("global".to_string(), 1, self.run.parallel())];
+        // A narrow run must not hold back the others: its own width is kept by the fold.
+        let together = self.run.settings.together.unwrap_or(0).max(self.run.parallel());
+        let mut pools = vec![("global".to_string(), 1, together)];
         let sized =
             |pool: &str, units: u32| self.run.pool_size(pool).map(|limit| (pool.to_string(), units, limit));
         pools.extend(self.run.demand(id).pools.iter().filter_map(|(pool, units)| sized(pool, *units)));

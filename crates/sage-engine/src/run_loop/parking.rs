@@ -24,13 +24,22 @@ impl RunLoop {
             return Ok(());
         }
         let Some((reason, until)) = self.parked() else { return Ok(()) };
-        self.emit(RunPaused { reason, until, signal: None })?;
+        let needs = self.needs().filter(|_| reason == PauseReason::Budget);
+        self.emit(RunPaused { reason, needs, until, signal: None })?;
         if let Some(until) = until.filter(|_| !self.options.no_wait) {
             let ms = until.saturating_sub(self.around.clock.now_ms());
             self.waiting = Some(until);
             self.timers.arm(Instant::now() + Duration::from_millis(ms).min(LOOK), Timer::Continue);
         }
         Ok(())
+    }
+
+    /// The first budget that is too small, in words.
+    fn needs(&self) -> Option<String> {
+        self.run.ready_lanes().find_map(|lane| match self.gate.why(lane) {
+            Some(Why::Budget(short)) => Some(short.to_string()),
+            _ => None,
+        })
     }
 
     /// Why every ready lane is closed, if only time or a person can open one; with the earliest known time.

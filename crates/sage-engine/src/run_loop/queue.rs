@@ -20,7 +20,7 @@ impl RunLoop {
         let any = *self.limits_queue.get_or_insert_with(|| {
             limited(self.run.plan()) || self.run.named_plans().iter().any(|(_, plan)| limited(plan))
         });
-        if !any {
+        if !any || !self.running() {
             return;
         }
         let now = self.around.clock.now_ms();
@@ -36,13 +36,14 @@ impl RunLoop {
     }
 
     pub(super) fn queue_due(&mut self, id: StepId, since: u64) -> Result<(), LoopError> {
+        if !self.running() {
+            // The run stands still, which is not the step's fault: it is looked at again when it goes on.
+            self.queued.remove(&id);
+            return Ok(());
+        }
         let step = self.run.step(id);
-        // It has begun meanwhile, or the run stands still, which is not the step's fault.
-        if !matches!(step.state, State::Ready)
-            || step.ready_ms != since
-            || step.attempts > 0
-            || !self.running()
-        {
+        // It has begun meanwhile.
+        if !matches!(step.state, State::Ready) || step.ready_ms != since || step.attempts > 0 {
             return Ok(());
         }
         let Some(limit) = self.run.operation(id).queue_timeout_ms else { return Ok(()) };

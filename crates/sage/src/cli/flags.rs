@@ -55,6 +55,7 @@ impl Limits {
         let budget = config.budget.filter(|_| template.budget.is_none());
         let priority = config.priority.filter(|_| template.priority.is_none());
         Ok(Settings {
+            together: Some(config.parallel),
             parallel: if sequential { 1 } else { self.parallel.unwrap_or(config.parallel) },
             sequential,
             pools: config.pools.clone(),

@@ -2,7 +2,7 @@
 
 use sage_core::event::Event;
 use sage_core::policy::{FailureClass, Rung};
-use sage_core::run::Run;
+use sage_core::run::{Run, Status};
 use sage_core::target::HoldReason;
 use sage_core::wire::{BudgetView, rfc3339};
 
@@ -86,6 +86,9 @@ pub(super) fn totals(run: &Run) -> Vec<Line> {
             line.push(Tone::Warn, &format!(", over by {}", budget.overshoot));
         }
         page.push(line);
+    }
+    if let (Status::Paused { .. }, Some(needs)) = (run.status, &run.needs) {
+        page.push(Line::of(Tone::Plain, "  ").with(Tone::Warn, needs));
     }
     page
 }

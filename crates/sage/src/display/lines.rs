@@ -70,7 +70,8 @@ impl Lines {
                 Some(format!("{count} taken over from {}", imported.from))
             }
             Event::RunPaused(paused) => {
-                Some(format!("run paused: {}", pause_text(paused.reason, paused.until)))
+                let needs = paused.needs.as_ref().map(|needs| format!(" ({needs})")).unwrap_or_default();
+                Some(format!("run paused: {}{needs}", pause_text(paused.reason, paused.until)))
             }
             Event::RunCancelled(_) => Some("run cancelled".into()),
             Event::StepStarted(started) => started_line(run, started),

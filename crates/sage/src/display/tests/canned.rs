@@ -144,7 +144,7 @@ impl Canned {
     }
 
     pub fn pause(self, reason: PauseReason) -> Canned {
-        self.event(RunPaused { reason, until: None, signal: None })
+        self.event(RunPaused { reason, needs: None, until: None, signal: None })
     }
 
     pub fn finish(self, verdict: Verdict) -> Canned {
