@@ -30,6 +30,8 @@ pub(super) struct Ready {
     pool_running: HashMap<String, u32>,
     fan_running: HashMap<StepId, u32>,
     len: u32,
+    /// Steps that may not wait for ever and have queued since somebody last asked.
+    impatient: Vec<StepId>,
 }
 
 impl Run {
@@ -57,6 +59,9 @@ impl Run {
         let (lane, rank) = (self.lane(id), self.rank(id));
         if self.ready.lanes.entry(lane).or_default().insert(rank) {
             self.ready.len += 1;
+            if self.operation(id).queue_timeout_ms.is_some() {
+                self.ready.impatient.push(id);
+            }
         }
     }
 
@@ -120,9 +125,9 @@ impl Run {
         best.map(|(_, _, id)| id)
     }
 
-    /// Ready steps, lane by lane.
-    pub fn ready_steps(&self) -> impl Iterator<Item = StepId> {
-        self.ready.lanes.values().flatten().map(|(_, _, id)| *id)
+    /// Steps with a `timeout.queue` that have queued since the last call.
+    pub fn take_impatient(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.ready.impatient)
     }
 
     /// Lanes in which somebody waits.

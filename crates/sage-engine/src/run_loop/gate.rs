@@ -4,12 +4,13 @@
 //! asks the shared limits over and over. What a refusal means for the step (wait, fall back) is decided here.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::budget::{Amount, Short};
 use sage_core::event::{LimitsChanged, StepFellBack, StepFinished, TargetParked, TargetReleased};
 use sage_core::policy::{Alternative, FailureClass, FallbackOn, OnBudget};
-use sage_core::run::{Lane, Parked, StepId};
+use sage_core::run::{DemandId, Lane, Parked, StepId};
 use sage_core::target::{Estimate, Hold, HoldReason};
 use tokio::time::Instant;
 
@@ -55,6 +56,7 @@ pub(super) struct Gate {
     prepared: HashMap<StepId, Start>,
     /// Others may have a ticket of ours to wait for.
     queued: bool,
+    targets: HashMap<DemandId, Arc<[String]>>,
 }
 
 pub(super) struct Granted {
@@ -64,7 +66,13 @@ pub(super) struct Granted {
 
 impl Gate {
     pub fn new(member: Member) -> Gate {
-        Gate { member, closed: HashMap::new(), prepared: HashMap::new(), queued: false }
+        Gate {
+            member,
+            closed: HashMap::new(),
+            prepared: HashMap::new(),
+            queued: false,
+            targets: HashMap::new(),
+        }
     }
 
     pub fn is_closed(&self, lane: &Lane) -> bool {
@@ -106,20 +114,33 @@ impl Gate {
 impl RunLoop {
     /// Asks for everything that one attempt of the step needs; all of it or nothing.
     pub(super) fn ask(&mut self, id: StepId) -> Result<Granted, Why> {
-        let reserve = self.reservation(id).map_err(|short| Why::Budget(Box::new(short)))?;
-        let targets = self.run.targets_of(id);
+        let history = self.experience(id);
+        let reserve = self.reservation(id, history).map_err(|short| Why::Budget(Box::new(short)))?;
+        let targets = self.targets(id);
         let named = self.pools_of(id);
         let pools: Vec<PoolWant<'_>> = named
             .iter()
             .map(|(pool, units, limit)| PoolWant { pool, units: *units, limit: *limit })
             .collect();
-        let estimate = Estimate { input_tokens: self.expected_tokens(id), output_tokens: 0 };
+        let expected = history.map_or(0, |mean| mean.tokens);
+        let estimate = Estimate { input_tokens: expected, output_tokens: 0 };
         let want = Want { pools: &pools, targets: &targets, priority: self.run.priority(id), estimate };
         match self.gate.member.ask(&want, self.around.clock.now_ms()) {
             Answer::Granted(permit) => Ok(Granted { permit, reserve }),
             Answer::Refused(Refused::Target { target, hold }) => Err(Why::Target(target, hold)),
             Answer::Refused(Refused::Pool { .. } | Refused::Busy) => Err(Why::Others),
         }
+    }
+
+    /// The same for all steps with the same demand, so it is worked out once.
+    fn targets(&mut self, id: StepId) -> Arc<[String]> {
+        let demand = self.run.step(id).demand;
+        if let Some(known) = self.gate.targets.get(&demand) {
+            return known.clone();
+        }
+        let targets: Arc<[String]> = self.run.targets_of(id).into();
+        self.gate.targets.insert(demand, targets.clone());
+        targets
     }
 
     /// Pools with units and size: the slots of all runs, the step's own, those of the project's rules.

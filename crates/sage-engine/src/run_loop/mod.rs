@@ -186,10 +186,8 @@ pub struct RunLoop {
     history: History,
     /// The run stands still until then, and its owner stays.
     waiting: Option<u64>,
-    /// Steps whose waiting time is being watched, by the time they became ready.
-    queued: HashMap<StepId, u64>,
-    /// Whether any template of the run limits how long steps wait; looked up once.
-    limits_queue: Option<bool>,
+    /// Steps whose time to wait was over while the run stood still.
+    waited_through: Vec<StepId>,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
     timers: Timers,
@@ -238,8 +236,7 @@ impl RunLoop {
             machine,
             history,
             waiting: None,
-            queued: HashMap::new(),
-            limits_queue: None,
+            waited_through: Vec::new(),
             effects: VecDeque::new(),
             durable,
             timers: Timers::default(),

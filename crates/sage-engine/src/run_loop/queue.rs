@@ -12,33 +12,27 @@ use super::timers::Timer;
 use super::{LoopError, RunLoop};
 
 impl RunLoop {
-    /// Watches steps that have become ready and may not wait for ever. Few templates have any.
+    /// Watches steps that have become ready and may not wait for ever.
     pub(super) fn watch_queue(&mut self) {
-        let limited = |p: &sage_core::plan::Plan| {
-            p.template.phases.iter().flat_map(|p| &p.operations).any(|o| o.queue_timeout_ms.is_some())
-        };
-        let any = *self.limits_queue.get_or_insert_with(|| {
-            limited(self.run.plan()) || self.run.named_plans().iter().any(|(_, plan)| limited(plan))
-        });
-        if !any || !self.running() {
+        if !self.running() {
             return;
         }
+        let mut watched = self.run.take_impatient();
+        watched.append(&mut self.waited_through);
         let now = self.around.clock.now_ms();
-        let ready: Vec<(StepId, u64)> =
-            self.run.ready_steps().map(|id| (id, self.run.step(id).ready_ms)).collect();
-        for (id, since) in ready {
-            let Some(limit) = self.run.operation(id).queue_timeout_ms else { continue };
-            if self.queued.insert(id, since) != Some(since) {
-                let left = since.saturating_add(limit).saturating_sub(now).min(limit);
-                self.timers.arm(Instant::now() + Duration::from_millis(left), Timer::Queue(id, since));
-            }
+        for id in watched {
+            let (step, operation) = (self.run.step(id), self.run.operation(id));
+            let Some(limit) = operation.queue_timeout_ms.filter(|_| step.attempts == 0) else { continue };
+            let left = step.ready_ms.saturating_add(limit).saturating_sub(now).min(limit);
+            let timer = Timer::Queue(id, step.ready_ms);
+            self.timers.arm(Instant::now() + Duration::from_millis(left), timer);
         }
     }
 
     pub(super) fn queue_due(&mut self, id: StepId, since: u64) -> Result<(), LoopError> {
         if !self.running() {
             // The run stands still, which is not the step's fault: it is looked at again when it goes on.
-            self.queued.remove(&id);
+            self.waited_through.push(id);
             return Ok(());
         }
         let step = self.run.step(id);

@@ -9,22 +9,22 @@ use super::{Ends, LoopError, RunLoop};
 
 impl RunLoop {
     /// What the step must reserve; nothing where nothing is capped.
-    pub(super) fn reservation(&self, id: StepId) -> Result<Option<Amount>, Short> {
+    pub(super) fn reservation(&self, id: StepId, history: Option<Amount>) -> Result<Option<Amount>, Short> {
         if !self.run.demand(id).spends || !self.run.ledger.has_caps() {
             return Ok(None);
         }
         let (left, capped) = self.run.left_for(id);
         let own = self.run.left_of_own(id);
-        let history = self.history.mean(&self.history_key(id));
         let want = reservation(own, history, left, self.run.spenders_left().max(1), capped);
         self.run.affords(id, want).map(|()| Some(want))
     }
 
-    pub(super) fn expected_tokens(&self, id: StepId) -> u64 {
-        if !self.run.demand(id).spends {
-            return 0;
+    /// What steps of this name used before.
+    pub(super) fn experience(&self, id: StepId) -> Option<Amount> {
+        if !self.run.demand(id).spends || self.history.is_empty() {
+            return None;
         }
-        self.history.mean(&self.history_key(id)).map_or(0, |mean| mean.tokens)
+        self.history.mean(&self.history_key(id))
     }
 
     fn history_key(&self, id: StepId) -> String {
