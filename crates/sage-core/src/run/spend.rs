@@ -67,10 +67,10 @@ impl Run {
 
     /// An attempt has ended: what it had reserved becomes what it spent.
     pub(super) fn settle_spending(&mut self, id: StepId, attempt: u32, spent: Option<Amount>, usage: &Usage) {
+        let reserved = self.take_reservation(id, attempt);
         if !self.demand(id).spends {
             return;
         }
-        let reserved = self.take_reservation(id, attempt);
         let known = || {
             let cost = usage.cost_usd.map(|usd| (usd * 1e6).round() as u64);
             if usage.is_empty() { reserved } else { Amount::of(usage, cost) }
@@ -109,14 +109,15 @@ impl Run {
         at.map(|at| beside.remove(at).reserved).unwrap_or_default()
     }
 
-    /// Agent steps that have neither begun nor ended: what is left is shared between them.
+    /// Agent steps that have neither begun nor ended, with their hedges: what is left is shared between them.
     pub fn spenders_left(&self) -> u32 {
         let waits = |id: &StepId| {
             let step = self.step(*id);
             let open = matches!(step.state, State::Pending | State::Ready | State::Backoff { .. });
             open && self.demand(*id).spends
         };
-        self.step_ids().filter(waits).count() as u32
+        let attempts = |id: StepId| 1 + self.operation(id).hedge.map_or(0, |hedge| hedge.max);
+        self.step_ids().filter(waits).map(attempts).sum()
     }
 
     /// What is left of the step's own budget. A fan-out's is for all of its items, so no item has one.
