@@ -10,8 +10,8 @@ use super::{Amount, Cap};
 pub const MIN_TOKENS: u64 = 1_000;
 pub const MIN_MICRO_USD: u64 = 10_000;
 
-/// What a step reserves of each unit that somebody limits: its own budget, else what earlier attempts used
-/// and a quarter, else an equal share of what is left.
+/// What a step reserves of each unit that somebody limits: its own budget as far as those above have it, else
+/// what earlier attempts used and a quarter, else an equal share of what is left.
 ///
 /// `own` is what is left of the step's own budget, so that a second attempt does not want all of it again.
 /// A unit that `history` has as 0 was never reported. Of `capped` and `left` only `left` is counted with;
@@ -29,18 +29,23 @@ pub fn reservation(
     Amount {
         tokens: match (own.tokens, capped.tokens, history.tokens) {
             // Never nothing: a budget that is used up must not let a step through.
-            (Some(own), _, _) => own.max(1),
+            (Some(own), _, _) => least(own, left.tokens, MIN_TOKENS).max(1),
             (None, None, _) => 0,
             (None, Some(_), 0) => share(left.tokens, MIN_TOKENS),
             (None, Some(_), mean) => and_a_quarter(mean),
         },
         micro_usd: match (own.micro_usd, capped.micro_usd, history.micro_usd) {
-            (Some(own), _, _) => own.max(1),
+            (Some(own), _, _) => least(own, left.micro_usd, MIN_MICRO_USD).max(1),
             (None, None, _) => 0,
             (None, Some(_), 0) => share(left.micro_usd, MIN_MICRO_USD),
             (None, Some(_), mean) => and_a_quarter(mean),
         },
     }
+}
+
+/// All of its own budget, or what is left above it, if that gets it anywhere.
+fn least(own: u64, left: Option<u64>, enough: u64) -> u64 {
+    left.map_or(own, |left| own.min(left.max(enough)))
 }
 
 fn and_a_quarter(mean: u64) -> u64 {

@@ -60,6 +60,12 @@ impl Ledger {
         self.caps = self.caps + usize::from(cap.is_some()) - usize::from(before.is_some());
     }
 
+    /// Before all caps are stated anew.
+    pub fn clear_caps(&mut self) {
+        self.nodes.values_mut().for_each(|node| node.cap = None);
+        self.caps = 0;
+    }
+
     pub fn cap(&self, node: &str) -> Option<Cap> {
         self.nodes.get(node)?.cap
     }

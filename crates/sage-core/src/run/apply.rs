@@ -193,13 +193,13 @@ impl Run {
 
     fn finished(&mut self, event: &StepFinished, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.finished", &event.step)?;
-        let (stopping, stalled) = match &self.step(id).state {
-            State::Running(running) => (running.stopping, running.stalled),
-            // A step can fail before it starts: its expressions are wrong.
-            State::Ready | State::Backoff { .. } => (false, false),
+        let (stopping, stalled, attempt) = match &self.step(id).state {
+            State::Running(running) => (running.stopping, running.stalled, event.attempt),
+            // A step can end without an attempt: its expressions are wrong, or something stands in for it.
+            State::Ready | State::Backoff { .. } => (false, false, 0),
             _ => return Err(self.misfit("step.finished", id)),
         };
-        self.charge(id, event.attempt, event.ms, &event.usage);
+        self.charge(id, attempt, event.ms, &event.usage);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         match &event.end {
             End::Succeeded { result, full, artifacts } => {
@@ -271,7 +271,8 @@ impl Run {
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
-        step.attempts = event.attempt;
+        // Of two beside each other the older one may be the last to fail.
+        step.attempts = step.attempts.max(event.attempt);
         step.tries += 1;
         step.delay_ms = Some(event.at.saturating_sub(now));
         self.transition(id, State::Backoff { at: event.at });
@@ -343,6 +344,8 @@ impl Run {
             .live_steps()
             .filter(|s| s.unknown || (matches!(s.state, State::Running(_)) && s.children.is_none()));
         self.lost_paths = lost.map(|step| step.path.clone()).collect();
+        self.step_ids().for_each(|id| self.settle_lost(id));
+        self.ledger.clear_caps();
         self.template = event.template.clone();
         self.templates = event.templates.clone();
         self.inputs = event.inputs.clone();

@@ -138,7 +138,7 @@ impl Run {
         });
         let demand = self.demand_of(id);
         self.step_mut(id).demand = demand;
-        self.spenders += u32::from(self.demand(id).spends);
+        self.spenders = self.spenders.saturating_add(self.shares(id));
         id
     }
 

@@ -130,6 +130,11 @@ impl Run {
         std::mem::take(&mut self.ready.impatient)
     }
 
+    /// Ready steps, lane by lane.
+    pub(super) fn ready_steps(&self) -> impl Iterator<Item = StepId> {
+        self.ready.lanes.values().flatten().map(|(_, _, id)| *id)
+    }
+
     /// Lanes in which somebody waits.
     pub fn ready_lanes(&self) -> impl Iterator<Item = &Lane> {
         self.ready.lanes.keys()

@@ -15,12 +15,17 @@ impl Run {
     pub(super) fn opened(&mut self, event: &RunOpened, now: u64) {
         self.tally.opened += 1;
         if let Some(settings) = &event.settings {
+            // What was under way counts for the old agent, and who waits left the queue by the old priority.
+            let ready: Vec<StepId> = self.ready_steps().collect();
+            ready.iter().for_each(|&id| self.dequeue(id));
+            self.step_ids().for_each(|id| self.settle_lost(id));
             // The newest word counts, whichever way it came.
             if settings.budget != self.settings.budget {
                 self.raised.remove(super::RUN_NODE);
             }
             self.settings = settings.clone();
             self.set_caps();
+            ready.iter().for_each(|&id| self.enqueue(id));
         }
         // Limits that belonged to the last owner's machine; parked targets are asked again.
         self.changed = Default::default();
@@ -88,6 +93,11 @@ impl Run {
             State::Pending
         };
         self.transition(id, state);
+        // It begins with its own way again; out of its lane before its demand changes.
+        if self.step_mut(id).alternative.take().is_some() {
+            let demand = self.demand_of(id);
+            self.step_mut(id).demand = demand;
+        }
     }
 
     /// The step and everything after it run again; what they gave is forgotten.
@@ -164,6 +174,8 @@ impl Run {
                 self.scope_mut(scope).gone = true;
             }
             for &child in &children {
+                // Nobody can name it any more when an attempt that is slow to stop ends.
+                self.settle_lost(child);
                 self.transition(child, State::Cancelled);
                 let path = self.step(child).path.clone();
                 self.by_path.remove(&path);

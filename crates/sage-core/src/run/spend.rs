@@ -6,6 +6,7 @@ use crate::budget::{Amount, Cap, Short};
 use crate::port::Usage;
 use crate::run::step::{Beside, State};
 use crate::run::{Run, StepId};
+use crate::template::Kind;
 
 /// Nodes of the budget tree.
 pub const RUN_NODE: &str = "run";
@@ -71,10 +72,10 @@ impl Run {
 
     /// An attempt has ended: what it had reserved becomes what it spent.
     pub(super) fn settle_spending(&mut self, id: StepId, attempt: u32, spent: Option<Amount>, usage: &Usage) {
+        let reserved = self.take_reservation(id, attempt);
         if !self.demand(id).spends {
             return;
         }
-        let reserved = self.take_reservation(id, attempt);
         let known = || {
             let cost = usage.cost_usd.map(|usd| (usd * 1e6).round() as u64);
             if usage.is_empty() { reserved } else { Amount::of(usage, cost) }
@@ -114,17 +115,30 @@ impl Run {
         at.map(|at| beside.remove(at).reserved).unwrap_or_default()
     }
 
-    /// Agent steps that have neither begun nor ended: what is left is shared between them.
+    /// Agent steps that have neither begun nor ended, with their hedges: what is left is shared between them.
     pub fn spenders_left(&self) -> u32 {
         self.spenders
+    }
+
+    /// How many shares of what is left a waiting step stands for: one for each attempt that it may have at once.
+    pub(super) fn shares(&self, id: StepId) -> u32 {
+        // Nobody knows how many items there will be; too few and the first ones would reserve everything.
+        const FAN_OUT: u32 = 8;
+        let operation = self.operation(id);
+        match operation.kind {
+            Kind::Agent if self.is_fan(id) => FAN_OUT,
+            Kind::Agent => 1 + operation.hedge.map_or(0, |hedge| hedge.max),
+            _ => 0,
+        }
     }
 
     /// Counts an agent step that begins or ceases to wait.
     pub(super) fn count_spender(&mut self, id: StepId, old: &State) {
         let waits = |state: &State| matches!(state, State::Pending | State::Ready | State::Backoff { .. });
-        let change = i32::from(waits(&self.step(id).state)) - i32::from(waits(old));
-        if change != 0 && self.demand(id).spends {
-            self.spenders = self.spenders.saturating_add_signed(change);
+        match (waits(old), waits(&self.step(id).state)) {
+            (false, true) => self.spenders = self.spenders.saturating_add(self.shares(id)),
+            (true, false) => self.spenders = self.spenders.saturating_sub(self.shares(id)),
+            _ => {}
         }
     }
 

@@ -50,6 +50,8 @@ impl RunLoop {
         if matches!(end, End::Succeeded { .. }) {
             self.learn(id, attempt, &over.usage);
             self.stop_step(id, Stop::Graceful);
+            // They have lost: whatever comes of them, it is not the step's.
+            self.live.iter_mut().filter(|((step, _), _)| *step == id).for_each(|(_, l)| l.given_up = true);
             return self.finish(over, end);
         }
         if self.live.keys().any(|(step, _)| *step == id) {
@@ -116,7 +118,7 @@ impl RunLoop {
         if class.refused() && !self.run.targets_of(id).is_empty() {
             return self.park(over, class, message, partial);
         }
-        match self.retry_level(id, class) {
+        match self.retry_level(id, class, over.ms) {
             Some(level) => self.retry(over, level, class, message, None),
             None => self.fail(over, class, message, partial),
         }
@@ -179,20 +181,21 @@ impl RunLoop {
             End::Failed { class, .. } => Some(*class),
             _ => None,
         };
-        let spent = self.spent(over.id, over.attempt, &over.usage);
+        let nothing = class.filter(|class| class.refused()).map(|_| Default::default());
+        let spent = self.spent(over.id, over.attempt, &over.usage).or(nothing);
         let Over { id, attempt, ms, usage, .. } = over;
         let step = self.run.step(id).path.clone();
         self.emit(StepCharged { step, attempt, ms, usage, class, spent }).map(drop)
     }
 
     /// How far back the next try goes, or `None` if there is none.
-    fn retry_level(&self, id: StepId, class: FailureClass) -> Option<RetryLevel> {
+    fn retry_level(&self, id: StepId, class: FailureClass, ms: u64) -> Option<RetryLevel> {
         let (operation, step) = (self.run.operation(id), self.run.step(id));
         let retry = &operation.retry;
         // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
         let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
         let tries = step.tries + 1;
-        let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.active_ms >= limit);
+        let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.active_ms + ms >= limit);
         let budget = self.run.plan().template.retry_budget.unwrap_or_default();
         if out_of_time || !self.within(budget) {
             return None;

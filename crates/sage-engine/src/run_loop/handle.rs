@@ -40,7 +40,7 @@ impl RunLoop {
     }
 
     fn spawned(&mut self, id: StepId, attempt: u32, pid: u32, start_time: u64) -> Result<(), LoopError> {
-        if !self.live.contains_key(&(id, attempt)) {
+        if !self.live.contains_key(&(id, attempt)) || self.run.step(id).gone {
             return Ok(());
         }
         let step = self.run.step(id).path.clone();

@@ -61,6 +61,10 @@ impl RunLoop {
         if !self.run.ledger.has_caps() || live.ends.is_some() {
             return Ok(());
         }
+        // Its step was taken back, or has been settled with it.
+        if !self.run.step(id).beside.iter().any(|beside| beside.attempt == attempt) {
+            return Ok(());
+        }
         let Some(spent) = self.spent(id, attempt, &usage) else { return Ok(()) };
         let more = spent.saturating_sub(self.reserved(id, attempt));
         if more.is_zero() {

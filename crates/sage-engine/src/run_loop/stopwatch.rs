@@ -147,17 +147,22 @@ impl RunLoop {
         if !matches!(self.run.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Ok(());
         }
-        let mut ms = 0;
-        for ((step, _), live) in &mut self.live {
+        let newest = self.run.step(id).attempts;
+        let (mut ms, mut usage) = (0, Default::default());
+        for ((step, attempt), live) in &mut self.live {
             if *step == id {
-                ms = ms.max(live.since.elapsed().as_millis() as u64);
+                if *attempt == newest {
+                    (ms, usage) = (live.since.elapsed().as_millis() as u64, live.usage.clone());
+                }
                 live.given_up = true;
                 live.stop.set(sage_core::port::Stop::Now);
             }
         }
-        let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
+        let step = self.run.step(id).path.clone();
+        let spent = self.spent(id, newest, &usage);
         let end = End::Failed { class: FailureClass::Timeout, message: message.to_string(), partial: None };
-        self.emit(StepFinished::new(step, attempt, end, ms, Default::default())).map(drop)
+        let finished = StepFinished::new(step, newest, end, ms, usage);
+        self.emit(StepFinished { spent, ..finished }).map(drop)
     }
 
     /// Timers of steps that were under way when the run was last saved.
@@ -175,7 +180,7 @@ impl RunLoop {
                     };
                     (*until, until.saturating_sub(*since_ms), timer)
                 }
-                State::Backoff { at } => (*at, self.run.operation(id).retry.max_delay_ms, Timer::Retry(id)),
+                State::Backoff { at } => (*at, step.delay_ms.unwrap_or(0), Timer::Retry(id)),
                 _ => continue,
             };
             let wait = until.saturating_sub(now).min(meant);

@@ -1,7 +1,14 @@
 //! The engine as a whole, on a simulated disk, with simulated time and scripted steps.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod budgets;
 mod crashes;
+mod hedges;
+mod quotas;
 mod running;
+mod script;
+mod sharing;
+mod stalls;
 mod syncs;
+mod trouble;
 mod world;

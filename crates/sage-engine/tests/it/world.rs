@@ -3,74 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sage_core::event::{Frozen, Settings};
-use sage_core::policy::FailureClass;
-use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
+use sage_core::event::{Event, Frozen, Settings};
 use sage_core::price::PriceTable;
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
+use sage_engine::journal;
 use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::{Engine, OpenError, Owned, ResumeRequest, Resumed, StartRequest};
 use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
 use sage_engine::vfs::Vfs;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
-/// Runs `shell` steps without a shell: `run` is a tiny language of `ms=30`, `fail`, `fail<3`, `hang`.
-#[derive(Debug, Default)]
-pub struct Steps {
-    /// Path -> attempts that were begun and that came to an end.
-    pub begun: Mutex<BTreeMap<String, u32>>,
-    pub ended: Mutex<BTreeMap<String, u32>>,
-}
-
-/// The executor over shared counters.
-struct Scripted(Arc<Steps>);
-
-impl StepExecutor for Scripted {
-    fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
-        let steps = self.0.clone();
-        Box::pin(async move {
-            *steps.begun.lock().unwrap().entry(call.path.clone()).or_default() += 1;
-            let script = call.params.get("run").and_then(Value::as_str).unwrap_or_default().to_string();
-            let word =
-                |name: &str| script.split_whitespace().find_map(|w| w.strip_prefix(name).map(str::to_string));
-            let ms = word("ms=").and_then(|ms| ms.parse().ok()).unwrap_or(0);
-            let wait =
-                if script.contains("hang") { Duration::from_secs(86_400) } else { Duration::from_millis(ms) };
-            let stopped = tokio::select! {
-                () = tokio::time::sleep(wait) => false,
-                () = cx.stop.reached(Stop::Graceful) => true,
-            };
-            let usage = Usage::default();
-            if stopped {
-                return StepOutcome::Stopped { usage };
-            }
-            *steps.ended.lock().unwrap().entry(call.path.clone()).or_default() += 1;
-            let failing = match word("fail<") {
-                Some(limit) => call.attempt < limit.parse().unwrap_or(0),
-                None => script.split_whitespace().any(|w| w == "fail"),
-            };
-            if failing {
-                let message = format!("attempt {} failed", call.attempt);
-                return StepOutcome::Failed {
-                    class: FailureClass::Failed,
-                    message,
-                    partial: None,
-                    usage,
-                    refusal: None,
-                };
-            }
-            let item = call.input.get("item").cloned().unwrap_or(Value::Null);
-            let env = call.params.get("env").cloned().unwrap_or(Value::Null);
-            StepOutcome::Succeeded { result: json!({"stdout": script, "item": item, "env": env}), usage }
-        })
-    }
-}
+use crate::script::{Scripted, Steps};
 
 pub struct World {
     pub vfs: Arc<dyn Vfs>,
@@ -78,6 +28,9 @@ pub struct World {
     pub parallel: u32,
     pub commit: CommitMode,
     pub limits: Limits,
+    /// Where the world's time stands between its lives.
+    now_ms: AtomicU64,
+    clock: Mutex<Option<Clock>>,
     templates: Vec<Frozen>,
     lock_dir: tempfile::TempDir,
 }
@@ -89,6 +42,8 @@ impl World {
         std::fs::create_dir_all(lock_dir.path().join(".sage/state")).unwrap();
         World {
             limits: Limits::alone(LimitsConfig::default()),
+            now_ms: AtomicU64::new(1_000_000),
+            clock: Mutex::default(),
             vfs,
             steps: Arc::default(),
             parallel: 4,
@@ -111,7 +66,7 @@ impl World {
             executor: Arc::new(Scripted(self.steps.clone())),
             clock: match self.commit {
                 CommitMode::Inline => {
-                    Clock::Simulated { start_ms: 1_000_000, since: tokio::time::Instant::now() }
+                    self.clock.lock().unwrap().clone().unwrap_or_else(|| fresh_clock(1_000_000))
                 }
                 CommitMode::Thread => Clock::System,
             },
@@ -162,9 +117,85 @@ impl World {
         ResumeRequest { edit: Some(edit), ..ResumeRequest::default() }
     }
 
+    /// A stretch of time that goes on where the last one ended. Whatever is still at work at its end is gone.
+    pub fn live<T>(&self, work: impl AsyncFnOnce() -> T) -> T {
+        simulate(async {
+            let clock = fresh_clock(self.now_ms.load(Ordering::Relaxed));
+            *self.clock.lock().unwrap() = Some(clock.clone());
+            *self.steps.clock.lock().unwrap() = Some(clock.clone());
+            let result = work().await;
+            self.now_ms.store(clock.now_ms(), Ordering::Relaxed);
+            *self.clock.lock().unwrap() = None;
+            result
+        })
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        match &*self.clock.lock().unwrap() {
+            Some(clock) => clock.now_ms(),
+            None => self.now_ms.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Starts a run and drives it to its end or pause.
+    pub fn run(&self, text: &str) -> Run {
+        self.live(async || self.start(text).unwrap().drive().await.unwrap())
+    }
+
+    pub fn go_on(&self) -> Run {
+        self.live(async || match self.resume().unwrap() {
+            Ok(owned) => owned.drive().await.unwrap(),
+            Err(run) => *run,
+        })
+    }
+
+    /// Drives a run for so long, then kills it. `Ok` if it came to an end before.
+    pub async fn kill_after(&self, owned: Owned, ms: u64) -> Option<Run> {
+        let end = tokio::time::timeout(Duration::from_millis(ms), owned.drive()).await;
+        end.ok().map(Result::unwrap)
+    }
+
+    /// All that the journal of a feature's newest run says, with its times.
+    pub fn events_of(&self, feature: &str) -> Vec<(u64, Event)> {
+        let run = simulate(async { self.engine().latest(feature) }).unwrap();
+        let dir = Project::new(self.lock_dir.path().into(), self.lock_dir.path().join(".sage")).run_dir(&run);
+        let mut events = Vec::new();
+        let read = journal::check(self.vfs.as_ref(), &dir, None, |record| -> Result<(), OpenError> {
+            events.push((record.ts_ms, Event::parse(record.kind, record.data.get())?));
+            Ok(())
+        });
+        read.unwrap();
+        events
+    }
+
+    pub fn events(&self) -> Vec<(u64, Event)> {
+        self.events_of("f")
+    }
+
     pub fn begun(&self, path: &str) -> u32 {
         self.steps.begun.lock().unwrap().get(path).copied().unwrap_or(0)
     }
+}
+
+/// Random enough, and the same every time.
+pub struct Random(pub u64);
+
+impl Random {
+    /// 0 to `limit` - 1.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+fn fresh_clock(start_ms: u64) -> Clock {
+    Clock::Simulated { start_ms, since: tokio::time::Instant::now() }
 }
 
 pub fn frozen(name: &str, text: &str) -> Frozen {
