@@ -11,7 +11,7 @@ pub struct Fallback {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alternative {
-    /// The step's result in an earlier run of the same feature, however old; its age is shown.
+    /// The step's result in an earlier run of the same feature, however old.
     Cache,
     /// Another agent, another model, or both.
     Agent {

@@ -19,6 +19,8 @@ pub enum Jitter {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryBudget {
     pub share: f64,
+    /// So many are always allowed: a small run has few calls to take a share of.
+    pub floor: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -94,18 +96,20 @@ impl Retry {
 }
 
 impl RetryBudget {
-    /// A small run has this many retries whatever its share says.
-    pub const FLOOR: u32 = 10;
+    /// As a template states it: who says none means none.
+    pub fn of(share: f64) -> RetryBudget {
+        RetryBudget { share, floor: u32::from(share > 0.0) }
+    }
 
     /// Whether one more retry is within the budget of a run that has made so many calls and retries.
     pub fn allows(self, calls: u32, retries: u32) -> bool {
-        retries < RetryBudget::FLOOR || f64::from(retries) < self.share * f64::from(calls)
+        retries < self.floor || f64::from(retries) < self.share * f64::from(calls)
     }
 }
 
 impl Default for RetryBudget {
     fn default() -> RetryBudget {
-        RetryBudget { share: 0.2 }
+        RetryBudget { share: 0.2, floor: 10 }
     }
 }
 
@@ -149,9 +153,11 @@ mod tests {
     // covers: R7
     #[test]
     fn retries_are_a_share_of_the_calls_with_a_floor() {
-        let budget = RetryBudget { share: 0.2 };
+        let budget = RetryBudget::default();
         assert!(budget.allows(1, 0) && budget.allows(3, 9) && !budget.allows(20, 10));
         assert!(budget.allows(100, 19) && !budget.allows(100, 20));
+        assert!(!RetryBudget::of(0.0).allows(100, 0));
+        assert!(RetryBudget::of(0.1).allows(3, 0) && !RetryBudget::of(0.1).allows(3, 1));
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub fn retry_budget(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Opti
         let problem = expected("a share from 0 to 1", node, &fields.place.field("retryBudget"));
         problems.push(problem.hint("0.2 lets one call in five be a retry"));
     }
-    share.map(|share| RetryBudget { share })
+    share.map(RetryBudget::of)
 }
 
 /// `hedge`: how long to wait for the first attempt, or {after, max}.

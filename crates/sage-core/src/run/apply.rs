@@ -268,6 +268,7 @@ impl Run {
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(event.class);
         self.tally.retries += 1;
+        self.step_mut(id).life_ms += event.ms;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));

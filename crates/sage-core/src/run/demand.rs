@@ -23,6 +23,10 @@ pub struct Demand {
     /// The agent's budget.
     pub agent_node: Option<String>,
     pub model: Option<String>,
+    /// It has another way when this one is closed, so that it must be asked by itself.
+    pub apart: Option<String>,
+    /// It has fallen back to something that calls nobody.
+    pub stand_in: bool,
     /// Nodes of the budget tree that it counts in, innermost first, without `run` and the agent's.
     pub way: Vec<String>,
 }
@@ -74,6 +78,9 @@ impl Run {
     /// Every target that an attempt of the step calls.
     pub fn targets_of(&self, id: StepId) -> Vec<String> {
         let demand = self.demand(id);
+        if demand.stand_in {
+            return Vec::new();
+        }
         let mut targets = demand.targets.clone();
         if let Some(agent) = self.agent_of(id) {
             let provider = self.settings.providers.get(agent).map_or(agent, String::as_str);
@@ -96,7 +103,8 @@ impl Run {
             return DemandId(0);
         }
         let operation = self.operation(id);
-        let plain = operation.pools.is_empty() && operation.targets.is_empty();
+        let plain =
+            operation.pools.is_empty() && operation.targets.is_empty() && operation.fallback.is_none();
         if plain && operation.kind != Kind::Agent {
             return DemandId(0);
         }
@@ -109,6 +117,8 @@ impl Run {
             agent_node: agent.as_ref().map(|agent| format!("agent:{agent}")),
             agent,
             model,
+            apart: operation.fallback.as_ref().map(|_| self.apart(id)),
+            stand_in: matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_))),
             way: if spends { self.way_up(id) } else { Vec::new() },
         };
         self.demands.intern(demand)
@@ -122,6 +132,12 @@ impl Run {
             Some(Alternative::Agent { agent: None, model }) => (own.0, model.clone()),
             _ => own,
         }
+    }
+
+    /// The operation, and how far it has fallen back.
+    fn apart(&self, id: StepId) -> String {
+        let step = self.step(id);
+        format!("{} {:?}", Run::path_without_index(&step.path), step.alternative)
     }
 
     /// Steps with a budget of their own around the step and itself, and all phases around it.

@@ -119,6 +119,7 @@ impl Run {
             started_ms: 0,
             ended_ms: 0,
             active_ms: 0,
+            life_ms: 0,
             demand: DemandId::default(),
             usage: None,
             key: None,

@@ -23,7 +23,7 @@ impl Run {
                 self.signals.extend(cleared.signal.clone());
                 self.cleared(now);
             }
-            Event::StepParked(parked) => self.parked(parked)?,
+            Event::StepParked(parked) => self.parked(parked, now)?,
             Event::StepHedged(hedged) => self.hedged(hedged)?,
             Event::StepCharged(charged) => self.charged(charged)?,
             Event::StepReserved(reserved) => {
@@ -44,7 +44,7 @@ impl Run {
         Ok(())
     }
 
-    fn parked(&mut self, event: &StepParked) -> Result<(), FoldError> {
+    fn parked(&mut self, event: &StepParked, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.parked", &event.step)?;
         let State::Running(running) = &self.step(id).state else {
             return Err(self.misfit("step.parked", id));
@@ -52,6 +52,7 @@ impl Run {
         let stopping = running.stopping;
         let told = self.tally.unattributed;
         self.charge(id, event.attempt, event.ms, &event.usage);
+        self.step_mut(id).life_ms += event.ms;
         // A target that refused did no work: that it tells no usage is no gap.
         if event.class.refused() {
             self.tally.unattributed = told;
@@ -61,7 +62,11 @@ impl Run {
         let (class, message) = (event.class, event.message.clone());
         let failure = Failure { class, message, partial: event.partial.clone() };
         self.step_mut(id).failure = Some(Box::new(failure));
-        self.transition(id, if stopping { State::Cancelled } else { State::Ready });
+        if stopping {
+            self.settle(id, State::Cancelled, now);
+        } else {
+            self.transition(id, State::Ready);
+        }
         Ok(())
     }
 
@@ -89,6 +94,9 @@ impl Run {
         if matches!(&self.step(id).state, State::Running(running) if running.hedges > 0) {
             self.count_hedges(id, -1);
         }
+        if let State::Running(running) = &mut self.step_mut(id).state {
+            running.stalled = false;
+        }
         Ok(())
     }
 
@@ -102,7 +110,7 @@ impl Run {
         self.transition(id, State::Pending);
         let step = self.step_mut(id);
         step.alternative = Some(event.to);
-        (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
+        (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         let demand = self.demand_of(id);
         self.step_mut(id).demand = demand;
         self.transition(id, State::Ready);

@@ -130,6 +130,13 @@ impl Run {
         std::mem::take(&mut self.ready.impatient)
     }
 
+    /// Everybody who waits and may not wait for ever begins to wait anew.
+    pub fn all_impatient(&mut self) {
+        let waits: Vec<StepId> =
+            self.ready_steps().filter(|&id| self.operation(id).queue_timeout_ms.is_some()).collect();
+        self.ready.impatient = waits;
+    }
+
     /// Ready steps, lane by lane.
     pub(super) fn ready_steps(&self) -> impl Iterator<Item = StepId> {
         self.ready.lanes.values().flatten().map(|(_, _, id)| *id)

@@ -86,7 +86,7 @@ impl Run {
         step.output = None;
         step.reused = false;
         step.degraded = false;
-        (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
+        (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         let state = if step.children.is_some() {
             State::Open { left: 0, failed: 0, cancelling: false }
         } else {
@@ -156,7 +156,20 @@ impl Run {
     fn works(&self, id: StepId) -> bool {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
-            if matches!(self.step(id).state, State::Running(_)) {
+            // An attempt that lost or was given up may still be alive.
+            if matches!(self.step(id).state, State::Running(_)) || !self.step(id).beside.is_empty() {
+                return true;
+            }
+            queue.extend(self.children(id));
+        }
+        false
+    }
+
+    /// Whether the step, or something inside it, makes progress by itself: waiting, also for a person, is none.
+    pub fn is_active(&self, id: StepId) -> bool {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            if matches!(&self.step(id).state, State::Running(running) if running.ask.is_none()) {
                 return true;
             }
             queue.extend(self.children(id));

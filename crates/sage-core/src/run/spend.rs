@@ -146,7 +146,8 @@ impl Run {
     pub fn left_of_own(&self, id: StepId) -> Option<Cap> {
         let step = self.step(id);
         let own = self.operation(id).budget.filter(|_| step.item.is_none());
-        own.map(|_| self.ledger.left(&[format!("step:{}", step.path).as_str()]))
+        let node = own.and_then(|_| self.ledger.node(&format!("step:{}", step.path)));
+        node.and_then(|node| node.cap.map(|cap| cap.left(node.settled, node.reserved)))
     }
 
     /// What is left on the step's way, and which units are capped on it at all.

@@ -32,6 +32,8 @@ pub struct Step {
     pub ended_ms: u64,
     /// Time in attempts, without waiting.
     pub active_ms: u64,
+    /// The same since the step last began anew or fell back, without attempts beside: what its own limit counts.
+    pub life_ms: u64,
     /// What it asks for before it may start.
     pub demand: DemandId,
     pub usage: Option<Box<Usage>>,

@@ -91,6 +91,16 @@ impl Member {
         taken.map(|()| Answer::Granted(permit))
     }
 
+    /// Gives back what could not be given back when a lock was busy.
+    pub fn settle_debts(&self) {
+        for scope in Scope::ALL {
+            let owes = !self.seat.ledgers()[scope as usize].owed.is_empty();
+            if owes {
+                self.seat.settle(scope);
+            }
+        }
+    }
+
     /// This run waits for nothing any more.
     pub fn withdraw(&self) {
         for scope in Scope::ALL {

@@ -71,8 +71,7 @@ impl Permit {
         let refused = report.failure.is_some_and(|class| class.refused());
         let provided = self.calls.iter().any(|call| call.scope == Scope::User);
         for call in &self.calls {
-            let carrier = call.target.starts_with("agent:") || call.target.starts_with("model:");
-            let aside = provided && carrier;
+            let aside = provided && call.scope != Scope::User;
             if aside && refused {
                 continue;
             }

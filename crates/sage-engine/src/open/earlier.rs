@@ -20,10 +20,8 @@ impl Engine {
         let mut runs: Vec<String> = self.vfs.list(&self.project.runs()).ok()?;
         // Ids sort by time.
         runs.sort_unstable_by(|a, b| b.cmp(a));
-        runs.iter()
-            .filter(|run| run.as_str() < now)
-            .take(RUNS)
-            .find_map(|run| self.result_in(feature, run, path))
+        let own = |run: &&String| run.as_str() < now && self.feature_of(run).as_deref() == Some(feature);
+        runs.iter().filter(own).take(RUNS).find_map(|run| self.result_in(feature, run, path))
     }
 
     fn result_in(&self, feature: &str, run: &str, path: &str) -> Option<Value> {

@@ -50,14 +50,17 @@ impl RunLoop {
         if !newest || running.stopping || running.hedges >= hedge.max || !self.running() {
             return Ok(());
         }
-        let full = self.run.active.slots >= self.run.parallel();
+        let full = self.run.limiting_pool(id).is_some();
         let granted = if full { None } else { self.ask(id).ok() };
+        // What is only nice to have keeps no place in the queue.
+        self.gate.leaves_tickets();
         let (Some(granted), Some(live)) = (granted, self.live.get(&(id, attempt))) else {
             self.timers.arm(Instant::now() + HEDGE_AGAIN, Timer::Hedge(id, attempt));
             return Ok(());
         };
         let Some((mut call, checks)) = live.again.clone() else { return Ok(()) };
         call.attempt = attempt + 1;
+        call.timeout_ms = self.attempt_timeout_ms(id, live.since.elapsed().as_millis() as u64);
         let step = self.run.step(id).path.clone();
         let seq = self.emit(StepHedged { step, attempt: attempt + 1, reserve: granted.reserve })?;
         self.after(seq, Effect::Spawn { id, call, checks, permit: Some(granted.permit) });

@@ -20,6 +20,9 @@ use super::timers::Timer;
 use super::{Ends, Live, LoopError, RunLoop};
 use crate::perform::Ended;
 
+/// An attempt that its target refuses sooner than this has not worked.
+const REFUSED_AT_ONCE_MS: u64 = 10_000;
+
 /// An attempt that has ended, as its bill and its record need it.
 struct Over {
     id: StepId,
@@ -120,7 +123,13 @@ impl RunLoop {
         }
         match self.retry_level(id, class, over.ms) {
             Some(level) => self.retry(over, level, class, message, None),
-            None => self.fail(over, class, message, partial),
+            None => {
+                let more = self.run.step(id).tries + 1 < self.run.operation(id).retry.attempts;
+                let budget = self.run.plan().template.retry_budget.unwrap_or_default();
+                let spent = more && self.run.operation(id).retry.covers(class) && !self.within(budget);
+                let why = if spent { "; no retry: the run's retry budget is used up" } else { "" };
+                self.fail(over, class, message + why, partial)
+            }
         }
     }
 
@@ -132,7 +141,9 @@ impl RunLoop {
         message: String,
         partial: Option<sage_core::event::Payload>,
     ) -> Result<(), LoopError> {
-        let spent = self.spent(over.id, over.attempt, &over.usage).or(Some(Default::default()));
+        // Refused at once, it did nothing; after a while nobody knows, and its reservation is charged.
+        let at_once = (over.ms < REFUSED_AT_ONCE_MS).then(Default::default);
+        let spent = self.spent(over.id, over.attempt, &over.usage).or(at_once);
         let Over { id, attempt, ms, usage, .. } = over;
         let step = self.run.step(id).path.clone();
         self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent }).map(drop)
@@ -195,7 +206,7 @@ impl RunLoop {
         // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
         let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
         let tries = step.tries + 1;
-        let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.active_ms + ms >= limit);
+        let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.life_ms + ms >= limit);
         let budget = self.run.plan().template.retry_budget.unwrap_or_default();
         if out_of_time || !self.within(budget) {
             return None;
@@ -241,9 +252,13 @@ impl RunLoop {
             self.gate.forget_prepared();
             return self.emit(PhaseRestarted { phase }).map(drop);
         }
+        let attempts = self.run.step(id).attempts;
         self.after(
             seq,
-            Effect::Arm { timer: Timer::Retry(id), at: Instant::now() + Duration::from_millis(delay) },
+            Effect::Arm {
+                timer: Timer::Retry(id, attempts),
+                at: Instant::now() + Duration::from_millis(delay),
+            },
         );
         Ok(())
     }

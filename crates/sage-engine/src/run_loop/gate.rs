@@ -102,6 +102,11 @@ impl Gate {
         self.prepared.remove(&id)
     }
 
+    /// An ask that nobody will repeat: its ticket goes with the next turn.
+    pub fn leaves_tickets(&mut self) {
+        self.queued = true;
+    }
+
     /// Nothing of this run waits for a pool any more: others need not let it go first.
     pub fn leave_queue(&mut self) {
         if self.queued && !self.closed.values().any(|closed| matches!(closed.why, Why::Others)) {
@@ -180,8 +185,10 @@ impl RunLoop {
                 return Ok(());
             }
         }
+        // What others have reserved may still be given back.
         if let Why::Budget(short) = &why
             && self.run.plan().template.on_budget == OnBudget::Fail
+            && short.reserved.is_zero()
         {
             let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
             let end = sage_core::event::End::Failed {
@@ -256,6 +263,7 @@ impl RunLoop {
 
     /// Limits that somebody changed while the run was under way (`sage limits set`).
     pub(super) fn follow_limits(&mut self) -> Result<(), LoopError> {
+        self.gate.member.settle_debts();
         let overrides = self.around.limits.overrides();
         let parallel = overrides.get("global").copied();
         let pools =

@@ -74,7 +74,7 @@ impl RunLoop {
         while let Some(timer) = self.timers.due() {
             match timer {
                 Timer::Wake(id, attempt) => self.wake(id, attempt)?,
-                Timer::Retry(id) => self.retry_due(id)?,
+                Timer::Retry(id, attempt) => self.retry_due(id, attempt)?,
                 Timer::Deadline(id, attempt) => self.deadline(id, attempt)?,
                 Timer::RunLimit => self.run_limit(),
                 Timer::PhaseLimit(phase) => self.phase_limit(phase)?,
@@ -82,7 +82,7 @@ impl RunLoop {
                 Timer::Continue => self.continue_due()?,
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,
                 Timer::Stall(id, attempt) => self.stall_due(id, attempt)?,
-                Timer::Queue(id, since) => self.queue_due(id, since)?,
+                Timer::Queue(id, since, stops) => self.queue_due(id, since, stops)?,
             }
         }
         Ok(())
@@ -107,8 +107,9 @@ impl RunLoop {
     }
 
     /// The pause before a retry is over.
-    fn retry_due(&mut self, id: StepId) -> Result<(), LoopError> {
-        if !matches!(self.run.step(id).state, State::Backoff { .. }) || !self.running() {
+    fn retry_due(&mut self, id: StepId, attempts: u32) -> Result<(), LoopError> {
+        let step = self.run.step(id);
+        if !matches!(step.state, State::Backoff { .. }) || step.attempts != attempts || !self.running() {
             return Ok(());
         }
         self.run.backoff_over(id);

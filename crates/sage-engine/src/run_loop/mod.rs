@@ -186,8 +186,8 @@ pub struct RunLoop {
     history: History,
     /// The run stands still until then, and its owner stays.
     waiting: Option<u64>,
-    /// Steps whose time to wait was over while the run stood still.
-    waited_through: Vec<StepId>,
+    /// How often the run stood still and went on.
+    stops: u32,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
     timers: Timers,
@@ -236,7 +236,7 @@ impl RunLoop {
             machine,
             history,
             waiting: None,
-            waited_through: Vec::new(),
+            stops: 0,
             effects: VecDeque::new(),
             durable,
             timers: Timers::default(),

@@ -76,14 +76,20 @@ impl RunLoop {
     pub(super) fn continue_due(&mut self) -> Result<(), LoopError> {
         let Some(until) = self.waiting else { return Ok(()) };
         let now = self.around.clock.now_ms();
-        if now < until && !self.open_again() {
+        if now < until && self.run.ready_count() > 0 && !self.open_again() {
             let ms = until - now;
             self.timers.arm(Instant::now() + Duration::from_millis(ms).min(LOOK), Timer::Continue);
             return Ok(());
         }
+        self.go_on()
+    }
+
+    pub(super) fn go_on(&mut self) -> Result<(), LoopError> {
         self.waiting = None;
         self.gate.reopen();
-        self.emit(RunContinued {}).map(drop)
+        self.emit(RunContinued {})?;
+        self.queue_anew();
+        Ok(())
     }
 
     /// Somebody reset the target, or raised a limit: one of those at the gate could go now.
@@ -95,6 +101,8 @@ impl RunLoop {
             seen.push(self.run.lane(id));
             heads.push(id);
         }
-        heads.into_iter().any(|id| self.ask(id).is_ok())
+        let open = heads.into_iter().any(|id| self.ask(id).is_ok());
+        self.gate.leaves_tickets();
+        open
     }
 }

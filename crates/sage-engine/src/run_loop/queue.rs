@@ -17,27 +17,26 @@ impl RunLoop {
         if !self.running() {
             return;
         }
-        let mut watched = self.run.take_impatient();
-        watched.append(&mut self.waited_through);
-        let now = self.around.clock.now_ms();
+        // Time in which nobody could start is not the step's: after each stop everybody's time begins anew.
+        let watched = self.run.take_impatient();
         for id in watched {
             let (step, operation) = (self.run.step(id), self.run.operation(id));
             let Some(limit) = operation.queue_timeout_ms.filter(|_| step.attempts == 0) else { continue };
-            let left = step.ready_ms.saturating_add(limit).saturating_sub(now).min(limit);
-            let timer = Timer::Queue(id, step.ready_ms);
-            self.timers.arm(Instant::now() + Duration::from_millis(left), timer);
+            let timer = Timer::Queue(id, step.ready_ms, self.stops);
+            self.timers.arm(Instant::now() + Duration::from_millis(limit), timer);
         }
     }
 
-    pub(super) fn queue_due(&mut self, id: StepId, since: u64) -> Result<(), LoopError> {
-        if !self.running() {
-            // The run stands still, which is not the step's fault: it is looked at again when it goes on.
-            self.waited_through.push(id);
-            return Ok(());
-        }
+    /// The run goes on after it stood still.
+    pub(super) fn queue_anew(&mut self) {
+        self.stops += 1;
+        self.run.all_impatient();
+    }
+
+    pub(super) fn queue_due(&mut self, id: StepId, since: u64, stops: u32) -> Result<(), LoopError> {
         let step = self.run.step(id);
-        // It has begun meanwhile.
-        if !matches!(step.state, State::Ready) || step.ready_ms != since || step.attempts > 0 {
+        let waits = matches!(step.state, State::Ready) && step.ready_ms == since && step.attempts == 0;
+        if !waits || stops != self.stops || !self.running() {
             return Ok(());
         }
         let Some(limit) = self.run.operation(id).queue_timeout_ms else { return Ok(()) };

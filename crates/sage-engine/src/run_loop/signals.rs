@@ -43,7 +43,7 @@ impl RunLoop {
                 self.gate.reopen();
                 self.emit(BudgetRaised { node, cap, signal: signal_id }).map(drop)
             }
-            Signal::Clear if self.run.status.open() => self.emit(RunCleared { signal: signal_id }).map(drop),
+            Signal::Clear if self.run.status.open() => self.clear(signal_id),
             Signal::Pause if self.run.status == Status::Running => self
                 .emit(RunPaused { reason: PauseReason::User, needs: None, until: None, signal: signal_id })
                 .map(drop),
@@ -72,6 +72,16 @@ impl RunLoop {
         }
         self.emit(RunPaused { reason, needs: None, until: None, signal })?;
         Ok(true)
+    }
+
+    /// What has not begun is given up. Nothing may be left to wait for: then the run ends, also one without owner.
+    fn clear(&mut self, signal: Option<String>) -> Result<(), LoopError> {
+        self.emit(RunCleared { signal })?;
+        let stands = matches!(self.run.status, Status::Paused { .. });
+        if stands && (self.waiting.is_some() || self.run.scopes[0].open_phases == 0) {
+            self.go_on()?;
+        }
+        Ok(())
     }
 
     fn stop_everything(&mut self) {

@@ -127,11 +127,11 @@ impl RunLoop {
         Ok(())
     }
 
-    /// The attempt's own limit, or what is left of the step's.
-    fn attempt_timeout_ms(&self, id: StepId) -> Option<u64> {
+    /// The attempt's own limit, or what is left of the step's after `beside_ms` of an attempt that is under way.
+    pub(super) fn attempt_timeout_ms(&self, id: StepId, beside_ms: u64) -> Option<u64> {
         let operation = self.run.operation(id);
-        let left =
-            operation.step_timeout_ms.map(|limit| limit.saturating_sub(self.run.step(id).active_ms).max(1));
+        let used = self.run.step(id).life_ms.saturating_add(beside_ms);
+        let left = operation.step_timeout_ms.map(|limit| limit.saturating_sub(used).max(1));
         [operation.timeout_ms, left].into_iter().flatten().min()
     }
 
@@ -185,7 +185,7 @@ impl RunLoop {
             model: self.run.model_of(id).map(str::to_string),
             schema: operation.schema.clone(),
             input: serde_json::Value::Null,
-            timeout_ms: self.attempt_timeout_ms(id),
+            timeout_ms: self.attempt_timeout_ms(id, 0),
             idle_timeout_ms: operation.idle_timeout_ms,
         }
     }

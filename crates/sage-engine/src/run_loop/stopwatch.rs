@@ -82,12 +82,7 @@ impl RunLoop {
 
     fn watch_phase(&mut self, id: PhaseId) {
         let members = self.run.phase(id).members.clone();
-        let working = |state: &State| match state {
-            State::Running(running) => running.ask.is_none(),
-            State::Open { .. } => true,
-            _ => false,
-        };
-        let active = members.iter().any(|&m| working(&self.run.step(m).state));
+        let active = members.iter().any(|&m| self.run.is_active(m));
         let limit = self.phase_limit_ms(id);
         let watch = self.watches.phases.entry(id).or_default();
         if watch.set(active)
@@ -114,6 +109,10 @@ impl RunLoop {
             return Ok(());
         };
         let left = watch.left(limit);
+        // A run that stands still is looked at again when it goes on.
+        if !self.running() {
+            return Ok(());
+        }
         if !left.is_zero() {
             if watch.since.is_some() {
                 self.timers.arm(Instant::now() + left, Timer::PhaseLimit(id));
@@ -180,7 +179,7 @@ impl RunLoop {
                     };
                     (*until, until.saturating_sub(*since_ms), timer)
                 }
-                State::Backoff { at } => (*at, step.delay_ms.unwrap_or(0), Timer::Retry(id)),
+                State::Backoff { at } => (*at, step.delay_ms.unwrap_or(0), Timer::Retry(id, step.attempts)),
                 _ => continue,
             };
             let wait = until.saturating_sub(now).min(meant);

@@ -13,7 +13,7 @@ pub(super) enum Timer {
     /// A sleep ends; the attempt guards against a timer of an earlier life.
     Wake(StepId, u32),
     /// A retry may start.
-    Retry(StepId),
+    Retry(StepId, u32),
     /// An approval takes its default.
     Deadline(StepId, u32),
     /// The run, or a phase, may have used up its active time.
@@ -26,8 +26,9 @@ pub(super) enum Timer {
     /// An attempt is slow / shows no progress.
     Hedge(StepId, u32),
     Stall(StepId, u32),
-    /// A step has been ready for as long as it may wait; the time guards against an earlier life.
-    Queue(StepId, u64),
+    /// A step has been ready for as long as it may wait; guarded by when it became ready and how often the run
+    /// has stood still since.
+    Queue(StepId, u64, u32),
 }
 
 #[derive(Debug, Default)]

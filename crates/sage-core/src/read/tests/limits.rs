@@ -508,11 +508,11 @@ fn budgets_are_tokens_and_money() {
 fn a_template_has_limits_of_its_own() {
     let full = template("onBudget: fail\nretryBudget: 0.5\npriority: P2");
     assert_eq!(full.on_budget, OnBudget::Fail);
-    assert_eq!((full.retry_budget, full.priority), (Some(RetryBudget { share: 0.5 }), Some(2)));
+    assert_eq!((full.retry_budget, full.priority), (Some(RetryBudget::of(0.5)), Some(2)));
     let none = template("onBudget: pause");
     assert_eq!((none.on_budget, none.retry_budget, none.priority), (OnBudget::Pause, None, None));
     for (text, share) in [("retryBudget: 0", 0.0), ("retryBudget: 1", 1.0)] {
-        assert_eq!(template(text).retry_budget, Some(RetryBudget { share }), "{text}");
+        assert_eq!(template(text).retry_budget, Some(RetryBudget::of(share)), "{text}");
     }
     let share = "retryBudget: expected a share from 0 to 1, found";
     let hint = "(0.2 lets one call in five be a retry)";
