@@ -99,11 +99,14 @@ impl Run {
     }
 
     fn ready_reason(&self, id: StepId) -> Option<Wait> {
-        let parked = self.targets_of(id).into_iter().find_map(|target| self.parked.get_key_value(&target));
+        let pools = self.demand(id).pools.iter().map(|(pool, _)| format!("pool:{pool}"));
+        let own = self.targets_of(id).into_iter().chain(pools).chain(["pool:global".to_string()]);
+        let parked = own.into_iter().find_map(|target| self.parked.get_key_value(&target));
         if let Some((target, parked)) = parked {
             return Some(match parked.reason {
                 HoldReason::Quota | HoldReason::RateLimit => Wait::Quota(target.clone(), parked.until),
                 HoldReason::Breaker | HoldReason::Isolated => Wait::Breaker(target.clone(), parked.until),
+                HoldReason::Pool => Wait::Slot(target.trim_start_matches("pool:").to_string()),
             });
         }
         match self.status {

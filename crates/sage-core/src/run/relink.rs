@@ -156,8 +156,7 @@ impl Run {
     fn works(&self, id: StepId) -> bool {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
-            // An attempt that lost or was given up may still be alive.
-            if matches!(self.step(id).state, State::Running(_)) || !self.step(id).beside.is_empty() {
+            if matches!(self.step(id).state, State::Running(_)) {
                 return true;
             }
             queue.extend(self.children(id));

@@ -60,6 +60,8 @@ pub enum HoldReason {
     Isolated,
     RateLimit,
     Quota,
+    /// Not a target's: other runs have all slots of a pool.
+    Pool,
 }
 
 /// What a call is expected to use, for the per-minute limits.

@@ -37,8 +37,8 @@ pub struct Affinity {
 
 #[derive(Clone, Debug)]
 pub(super) enum Why {
-    /// Another run has the slots, or the limits could not be asked.
-    Others,
+    /// Another run has the slots of a pool, or the limits could not be asked.
+    Others(Option<String>),
     Target(String, Hold),
     Budget(Box<Short>),
 }
@@ -57,6 +57,8 @@ pub(super) struct Gate {
     /// Others may have a ticket of ours to wait for.
     queued: bool,
     targets: HashMap<DemandId, Arc<[String]>>,
+    /// Since when other runs have had all slots of a pool.
+    slots: HashMap<String, Instant>,
 }
 
 pub(super) struct Granted {
@@ -72,6 +74,7 @@ impl Gate {
             prepared: HashMap::new(),
             queued: false,
             targets: HashMap::new(),
+            slots: HashMap::new(),
         }
     }
 
@@ -109,7 +112,7 @@ impl Gate {
 
     /// Nothing of this run waits for a pool any more: others need not let it go first.
     pub fn leave_queue(&mut self) {
-        if self.queued && !self.closed.values().any(|closed| matches!(closed.why, Why::Others)) {
+        if self.queued && !self.closed.values().any(|closed| matches!(closed.why, Why::Others(_))) {
             self.member.withdraw();
             self.queued = false;
         }
@@ -133,7 +136,8 @@ impl RunLoop {
         match self.gate.member.ask(&want, self.around.clock.now_ms()) {
             Answer::Granted(permit) => Ok(Granted { permit, reserve }),
             Answer::Refused(Refused::Target { target, hold }) => Err(Why::Target(target, hold)),
-            Answer::Refused(Refused::Pool { .. } | Refused::Busy) => Err(Why::Others),
+            Answer::Refused(Refused::Pool { pool }) => Err(Why::Others(Some(pool))),
+            Answer::Refused(Refused::Busy) => Err(Why::Others(None)),
         }
     }
 
@@ -176,7 +180,7 @@ impl RunLoop {
             let on = match hold.reason {
                 HoldReason::Breaker | HoldReason::Isolated => Some(FallbackOn::Breaker),
                 HoldReason::Quota => Some(FallbackOn::Quota),
-                HoldReason::RateLimit => None,
+                HoldReason::RateLimit | HoldReason::Pool => None,
             };
             let because = format!("{target}: {}", hold.message);
             if let Some(on) = on
@@ -199,12 +203,15 @@ impl RunLoop {
             return self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop);
         }
         let wait = match &why {
-            Why::Others => ASK_AGAIN,
+            Why::Others(_) => ASK_AGAIN,
             Why::Target(_, hold) => self.wait_of(hold),
             // Only what happens in this run can change it, and that reopens the gate.
             Why::Budget(_) => Duration::from_secs(3_600),
         };
-        self.gate.queued |= matches!(why, Why::Others);
+        self.gate.queued |= matches!(why, Why::Others(_));
+        if let Why::Others(Some(pool)) = &why {
+            self.tell_slot(pool.clone())?;
+        }
         let look_again = Instant::now() + wait;
         self.gate.closed.insert(self.run.lane(id), Closed { why, look_again });
         self.gate.prepared.insert(id, start);
@@ -215,6 +222,16 @@ impl RunLoop {
     fn wait_of(&self, hold: &Hold) -> Duration {
         let left = hold.until.map(|until| until.saturating_sub(self.around.clock.now_ms()).max(1));
         left.map_or(ASK_AGAIN, |ms| Duration::from_millis(ms).min(LOOK_AGAIN))
+    }
+
+    /// Other runs have the slots. Told when it lasts: slots change hands all the time.
+    fn tell_slot(&mut self, pool: String) -> Result<(), LoopError> {
+        let since = *self.gate.slots.entry(pool.clone()).or_insert_with(Instant::now);
+        if since.elapsed() < LOOK_AGAIN {
+            return Ok(());
+        }
+        let message = "other runs have all of its slots".into();
+        self.tell_parked(format!("pool:{pool}"), &Hold { reason: HoldReason::Pool, until: None, message })
     }
 
     fn tell_parked(&mut self, target: String, hold: &Hold) -> Result<(), LoopError> {
@@ -232,10 +249,13 @@ impl RunLoop {
 
     /// A call was granted: its targets take calls again.
     pub(super) fn tell_released(&mut self, id: StepId) -> Result<(), LoopError> {
+        self.gate.slots.clear();
         if self.run.parked.is_empty() {
             return Ok(());
         }
-        for target in self.run.targets_of(id) {
+        let pools = self.run.parked.keys().filter(|name| name.starts_with("pool:")).cloned();
+        let told: Vec<String> = self.run.targets_of(id).into_iter().chain(pools).collect();
+        for target in told {
             if self.run.parked.contains_key(&target) {
                 self.emit(TargetReleased { target })?;
             }

@@ -48,12 +48,12 @@ impl RunLoop {
         let mut person = None;
         for lane in self.run.ready_lanes() {
             match self.gate.why(lane)? {
-                Why::Others => return None,
+                Why::Others(_) => return None,
                 Why::Budget(_) => person = Some(PauseReason::Budget),
                 Why::Target(_, hold) => {
                     let reason = match hold.reason {
                         HoldReason::Quota | HoldReason::RateLimit => PauseReason::Quota,
-                        HoldReason::Breaker | HoldReason::Isolated => PauseReason::Breaker,
+                        HoldReason::Breaker | HoldReason::Isolated | HoldReason::Pool => PauseReason::Breaker,
                     };
                     match hold.until {
                         Some(until) if known.is_none_or(|(at, _)| until < at) => {

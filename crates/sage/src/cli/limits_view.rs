@@ -256,6 +256,7 @@ fn hold_text(hold: &Hold, now_ms: u64) -> String {
         HoldReason::Isolated => "isolated",
         HoldReason::Breaker => "breaker open",
         HoldReason::RateLimit | HoldReason::Quota => "parked",
+        HoldReason::Pool => "all slots are taken",
     };
     let until =
         hold.until.map(|until| format!(" for {}", clock_text(until.saturating_sub(now_ms).max(1_000))));

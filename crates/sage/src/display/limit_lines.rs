@@ -42,6 +42,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
                 HoldReason::Isolated => "isolated",
                 HoldReason::RateLimit => "rate limit",
                 HoldReason::Quota => "quota used up",
+                HoldReason::Pool => "all slots are taken",
             };
             let until = event.until.map_or(String::new(), |until| {
                 let wait = clock_text(until.saturating_sub(now_ms).div_ceil(1_000) * 1_000);

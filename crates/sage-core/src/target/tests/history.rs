@@ -196,6 +196,7 @@ impl World {
             HoldReason::RateLimit => HOUR,
             HoldReason::Quota => 8 * DAY,
             HoldReason::Isolated => 0,
+            HoldReason::Pool => unreachable!("pools are not a target's affair"),
         };
         let until = wait.until.unwrap_or(self.now_ms);
         assert!(until <= self.now_ms.saturating_add(most_ms), "{wait:?} at {}", self.now_ms);
