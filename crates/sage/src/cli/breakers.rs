@@ -32,7 +32,7 @@ enum Action {
     /// Say that a target is well: close its breaker, forget waits and learned limits
     Reset {
         /// <kind>:<name>, e.g. provider:anthropic
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        #[arg(conflicts_with = "all")]
         target: Option<String>,
         /// All targets
         #[arg(long)]
@@ -58,6 +58,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let limits = context.limits();
     match args.action {
         None => show(context, &limits, args.target.as_deref(), args.json),
+        Some(Action::Reset { target: None, all: false, .. }) => {
+            Err(Failure::usage("`reset` needs the name of a target, or `--all`")
+                .hint("sage breakers reset --all")
+                .hint("sage breakers    (shows their names)"))
+        }
         Some(Action::Reset { target, json, .. }) => reset(context, &limits, target.as_deref(), json),
         Some(Action::Isolate { target, message, json }) => {
             isolate(context, &limits, &target, message.as_deref(), json)
@@ -92,6 +97,11 @@ impl<'a> View<'a> {
             failures: stored["circuit"]["failures"].as_u64().unwrap_or(0),
             learned_width: target.quota.width(&QuotaPolicy::default()),
         }
+    }
+
+    fn is_unwell(&self) -> bool {
+        let closed = self.state == BreakerState::Closed && self.failures == 0;
+        !closed || self.hold.is_some() || self.learned_width.is_some()
     }
 
     fn json(&self) -> Value {
@@ -221,6 +231,13 @@ fn reset(context: &Context, limits: &Limits, name: Option<&str>, json: bool) -> 
     for name in &names {
         change(limits, name, |target| target.clear(now_ms(), "reset by a person"))?;
     }
+    // Of all, only those are told that were not well: the others had nothing but counts.
+    let now = now_ms();
+    let unwell = known.iter().filter(|target| View::of(context, target, now).is_unwell());
+    let names: Vec<&str> = match name {
+        None => unwell.map(|(name, _)| name.as_str()).collect(),
+        Some(_) => names,
+    };
     if json {
         print_json(&json!({"type": "breakersReset", "targets": names}))?;
     } else if names.is_empty() {

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json, signal};
+use crate::display::raise_command;
+use crate::display::text::{argument, plural};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -125,7 +127,11 @@ fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure>
         }
     }
     if run.tally.unattributed > 0 {
-        eprintln!("note: {} calls have not said what they used", run.tally.unattributed);
+        let verb = if run.tally.unattributed == 1 { "call has" } else { "calls have" };
+        eprintln!("note: {} {verb} not said what they used", run.tally.unattributed);
+    }
+    if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {
+        raise_command(run).iter().for_each(|command| eprintln!("hint: {command}"));
     }
     hint_resume(run);
     Ok(ExitCode::SUCCESS)
@@ -163,9 +169,10 @@ fn row_json(row: &Row) -> Value {
 }
 
 fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Result<ExitCode, Failure> {
-    let Some(now) = run.ledger.node(node) else { return Err(no_node(run, node)) };
+    let Some(now) = run.ledger.node(node) else { return Err(no_node(run, node, text)) };
     let (given, cap) = new_cap(now.cap, text)?;
     let spent = now.settled;
+    let of = if node == RUN { String::new() } else { format!(" --of {}", argument(node)) };
     let used_up = |cap: Option<u64>, spent: u64| cap.is_some_and(|cap| cap <= spent);
     if used_up(cap.tokens, spent.tokens) || used_up(cap.micro_usd, spent.micro_usd) {
         // As much as they meant to allow, on top of what is gone.
@@ -176,10 +183,11 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
             tokens: enough(cap.tokens, given.tokens, spent.tokens),
             micro_usd: enough(cap.micro_usd, given.micro_usd, spent.micro_usd),
         };
-        let of = if node == RUN { String::new() } else { format!(" --of {node}") };
+        let enough = || format!("sage budget {} raise {enough}{of}", run.feature);
         return Err(Failure::usage(format!("{cap} would be used up at once; spent already: {spent}"))
-            .hint(format!("sage budget {} raise {enough}{of}", run.feature)));
+            .hint(few_tokens(run, given, &of).unwrap_or_else(enough)));
     }
+    let before = now.cap;
     let raised = signal::deliver(context, &run.feature, Signal::Raise { node: node.into(), cap })?;
     if json {
         print_json(&json!({
@@ -187,10 +195,26 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
             "status": raised.status.name(),
         }))?;
     } else {
-        print(format_args!("the budget of {node} in {} is {cap} now\n", run.feature));
+        let lowered = before.filter(|before| is_lower(cap, *before));
+        let lowered = lowered.map(|before| format!(", lowered from {before}")).unwrap_or_default();
+        print(format_args!("the budget of {node} in {} is {cap} now{lowered}\n", run.feature));
+        few_tokens(run, given, &of).iter().for_each(|hint| eprintln!("hint: {hint}"));
         hint_resume(&raised);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_lower(now: Cap, before: Cap) -> bool {
+    let lower = |now: Option<u64>, before: Option<u64>| matches!((now, before), (Some(n), Some(b)) if n < b);
+    lower(now.tokens, before.tokens) || lower(now.micro_usd, before.micro_usd)
+}
+
+/// So few tokens are none: they meant money.
+fn few_tokens(run: &Run, given: Cap, of: &str) -> Option<String> {
+    const FEW: u64 = 100;
+    let tokens = given.tokens.filter(|tokens| *tokens < FEW && given.micro_usd.is_none())?;
+    let told = plural(tokens, "token");
+    Some(format!("sage budget {} raise {tokens}usd{of}    (for money; {tokens} means {told})", run.feature))
 }
 
 /// What is given, and the new budget: a plain amount is all of it. Of a unit that it does not name, what there was stays.
@@ -216,15 +240,34 @@ fn new_cap(now: Option<Cap>, text: &str) -> Result<(Cap, Cap), Failure> {
     Ok((given, Cap { tokens, micro_usd: unit(now.micro_usd, given.micro_usd, "money")? }))
 }
 
-fn no_node(run: &Run, node: &str) -> Failure {
+fn no_node(run: &Run, node: &str, amount: &str) -> Failure {
     if node == RUN {
         return Failure::usage(format!("nothing of `{}` is capped or spent yet", run.feature))
             .hint(format!("sage resume {} --budget 5usd    (once it is paused)", run.feature));
+    }
+    if let Some(id) = node.strip_prefix("step:").and_then(|path| run.find(path)) {
+        let around = budget_around(run, id);
+        return Failure::usage(format!("`{node}` has no budget of its own; raise `{around}`")).hint(format!(
+            "sage budget {} raise {} --of {}",
+            run.feature,
+            argument(amount),
+            argument(&around)
+        ));
     }
     let names = || run.ledger.nodes().map(|(name, _)| name);
     let known = || names().collect::<Vec<_>>().join(", ");
     Failure::usage(format!("no budget is called `{}`", node.escape_debug()))
         .hint(did_you_mean(node, names()).unwrap_or_else(known))
+}
+
+/// The innermost node with a cap that a step counts in, else its phase.
+fn budget_around(run: &Run, id: StepId) -> String {
+    let phase = format!("phase:{}", run.phase_path(run.step(id).phase));
+    let way = run.demand(id).way.iter().chain([&phase]);
+    let capped = |name: &&String| run.ledger.cap(name).is_some();
+    let found = way.into_iter().find(capped).cloned();
+    let run_node = || run.ledger.cap(RUN).map(|_| RUN.to_string());
+    found.or_else(run_node).unwrap_or(phase)
 }
 
 fn hint_resume(run: &Run) {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{print, print_json};
+use super::{print, print_json, warnings};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -35,5 +35,6 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     for setting in &context.config.settings {
         print(format_args!("{:width$}  {:value_width$}  {}\n", setting.name, setting.value, setting.source));
     }
+    warnings::tell(&warnings::of_config(&context.config));
     Ok(ExitCode::SUCCESS)
 }

@@ -51,7 +51,7 @@ pub fn style() -> Style {
 }
 
 /// Runs to the end or a pause and says how it went.
-pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Failure> {
+pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<ExitCode, Failure> {
     owned.notices.iter().for_each(tell);
     if let Some(warning) = engine.limits.warning() {
         eprintln!("note: {warning}");
@@ -59,7 +59,7 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show) -> Result<ExitCode, Fai
     // A new run is shown from its first event on, a resumed one from this owner's.
     let new = owned.run_loop.run().tally.opened <= 1;
     let from_seq = if new { 0 } else { owned.head.seq.saturating_sub(1) };
-    let options = Options { from_seq, color: color(), width: None, until_closed: false };
+    let options = Options { from_seq, color: color(), width: None, until_closed: false, no_wait };
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
     let voice = shown.voice();
     let runtime = runtime()?;
@@ -140,7 +140,10 @@ pub fn tell(notice: &Notice) {
             "note: the journal ended in {bytes} bytes that were never acknowledged; kept in `{}`",
             saved_to.display()
         ),
-        Notice::Killed(pids) => eprintln!("note: ended {} processes of the earlier owner", pids.len()),
+        Notice::Killed(pids) => {
+            let few = if pids.len() == 1 { "process" } else { "processes" };
+            eprintln!("note: ended {} {few} of the earlier owner", pids.len());
+        }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, kept } => {
             eprintln!("warning: {why}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use sage_core::event::Event;
-use sage_core::run::{Run, State, StepId};
+use sage_core::run::{Run, State, StepId, Wait};
 use sage_core::wire;
 use sage_engine::journal::{self, JournalError, Record};
 use sage_engine::open::Snapshot;
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json, step};
+use crate::display::text::plural;
+use crate::display::why::wait_text;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -52,9 +54,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         None => run.step_ids().collect(),
     };
     let past = read_past(&snapshot, context)?;
+    let now = sage_engine::clock::Clock::System.now_ms();
+    let wait = |wait: &Wait| match args.json {
+        true => format!("waits: {}", wire::wait_text(wait)),
+        false => wait_text(run, wait, now),
+    };
     for id in wanted {
         let step = run.step(id);
-        let (why, changed) = why(run, id, past.get(step.path.as_ref()));
+        let (why, changed) = why(run, id, past.get(step.path.as_ref()), &wait);
         if args.json {
             let start = past.get(step.path.as_ref()).and_then(|p| p.starts.last());
             print_json(&json!({
@@ -109,7 +116,7 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
 }
 
 /// One sentence, and the parts of the key that changed since the step last ran.
-fn why(run: &Run, id: StepId, past: Option<&Past>) -> (String, Vec<String>) {
+fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> String) -> (String, Vec<String>) {
     let step = run.step(id);
     let last = past.and_then(|past| past.starts.last());
     match &step.state {
@@ -117,12 +124,12 @@ fn why(run: &Run, id: StepId, past: Option<&Past>) -> (String, Vec<String>) {
         State::Blocked => (format!("blocked: {} did not succeed", waits_for(run, id)), Vec::new()),
         State::Skipped => ("skipped: its `when` is false".into(), Vec::new()),
         State::Ready | State::Backoff { .. } | State::Unknown => {
-            let reason = run
-                .wait_reason(id)
-                .map_or_else(|| "about to start".into(), |wait| format!("waits: {}", wire::wait_text(&wait)));
+            let reason = run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason));
             (reason, Vec::new())
         }
-        _ if step.children.is_some() => (format!("holds {} steps", run.children(id).len()), Vec::new()),
+        _ if step.children.is_some() => {
+            (format!("holds {}", plural(run.children(id).len() as u64, "step")), Vec::new())
+        }
         _ => match (last, past) {
             (Some(last), _) if last.reused => (
                 format!("reused: a finished step of this run has the same key {}", short(&last.key)),
@@ -154,7 +161,8 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
         "ran for the first time".into()
     };
     if past.retries > 0 {
-        why.push_str(&format!(" ({} retries)", past.retries));
+        let noun = if past.retries == 1 { "retry" } else { "retries" };
+        why.push_str(&format!(" ({} {noun})", past.retries));
     }
     if let Some(failure) = &run.step(id).failure {
         why.push_str(&format!(

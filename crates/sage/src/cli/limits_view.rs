@@ -9,6 +9,7 @@ use sage_engine::limits::{Entry, Limits};
 use sage_engine::open::Engine;
 use serde_json::{Value, json};
 
+use super::config::rates_text;
 use super::context::Context;
 use super::failure::Failure;
 use super::target_names::{self, TARGET_POOL};
@@ -23,15 +24,21 @@ struct Slots {
     size: Option<u32>,
     overridden: bool,
     users: Vec<User>,
-    waiting: Vec<User>,
+    waiting: Vec<Waiter>,
 }
 
 struct User {
     feature: String,
     run: String,
     units: u32,
-    /// Priority and since when, of one that waits.
-    wait: Option<(u8, u64)>,
+}
+
+/// It may hold some of the same slots, too: then it is also a user.
+struct Waiter {
+    feature: String,
+    run: String,
+    priority: u8,
+    since_ms: u64,
 }
 
 struct Pool {
@@ -90,16 +97,18 @@ impl Board {
     }
 
     fn slots(&self, pool: &str, configured: Option<u32>) -> Slots {
-        let own = self.entries.iter().filter(|entry| entry.pool == pool);
-        let user = |entry: &Entry| User {
-            feature: self.features.get(&entry.run).cloned().unwrap_or_else(|| entry.run.clone()),
-            run: entry.run.clone(),
-            units: entry.held,
-            wait: entry.waiting.map(|waiting| (waiting.priority, waiting.since_ms)),
+        let own = || self.entries.iter().filter(|entry| entry.pool == pool);
+        let feature =
+            |entry: &Entry| self.features.get(&entry.run).cloned().unwrap_or_else(|| entry.run.clone());
+        let user =
+            |entry: &Entry| User { feature: feature(entry), run: entry.run.clone(), units: entry.held };
+        let waiter = |entry: &Entry| {
+            let (feature, run) = (feature(entry), entry.run.clone());
+            entry.waiting.map(|w| Waiter { feature, run, priority: w.priority, since_ms: w.since_ms })
         };
-        let (mut waiting, users): (Vec<User>, Vec<User>) =
-            own.map(user).partition(|user| user.wait.is_some());
-        waiting.sort_by_key(|user| user.wait);
+        let users = own().filter(|entry| entry.held > 0).map(user).collect();
+        let mut waiting: Vec<Waiter> = own().filter_map(waiter).collect();
+        waiting.sort_by_key(|waiter| (waiter.priority, waiter.since_ms));
         let set = self.overrides.get(pool).copied();
         Slots { size: set.or(configured), overridden: set.is_some(), users, waiting }
     }
@@ -125,18 +134,17 @@ impl Slots {
     }
 
     fn json(&self) -> Value {
-        let user = |user: &User| {
-            let mut value = json!({"feature": user.feature, "run": user.run, "units": user.units});
-            if let Some((priority, since_ms)) = user.wait {
-                value["priority"] = format!("P{priority}").into();
-                value["since"] = rfc3339(since_ms).into();
-            }
-            value
+        let user = |user: &User| json!({"feature": user.feature, "run": user.run, "units": user.units});
+        let waiter = |waiter: &Waiter| {
+            json!({
+                "feature": waiter.feature, "run": waiter.run, "priority": format!("P{}", waiter.priority),
+                "since": rfc3339(waiter.since_ms),
+            })
         };
         json!({
             "size": self.size, "overridden": self.overridden, "used": self.used(),
             "users": self.users.iter().map(user).collect::<Vec<_>>(),
-            "waiting": self.waiting.iter().map(user).collect::<Vec<_>>(),
+            "waiting": self.waiting.iter().map(waiter).collect::<Vec<_>>(),
         })
     }
 }
@@ -213,13 +221,9 @@ fn pool_table(pools: &[Pool], now_ms: u64) {
 }
 
 fn waiting(slots: &Slots, now_ms: u64) {
-    for user in &slots.waiting {
-        let Some((priority, since_ms)) = user.wait else { continue };
-        let since = clock_text(now_ms.saturating_sub(since_ms));
-        print(format_args!(
-            "  waits: {} (P{priority}, {} wanted, since {since})\n",
-            user.feature, user.units
-        ));
+    for waiter in &slots.waiting {
+        let since = clock_text(now_ms.saturating_sub(waiter.since_ms));
+        print(format_args!("  waits: {} (P{}, for {since})\n", waiter.feature, waiter.priority));
     }
 }
 
@@ -239,16 +243,6 @@ fn target_table(targets: &[Limited], now_ms: u64) {
     if targets.iter().any(|target| target.slots.overridden) {
         print("* set by `sage limits set`\n");
     }
-}
-
-fn rates_text(limits: &QuotaPolicy) -> String {
-    let rates = [
-        (limits.requests_per_minute, "requests"),
-        (limits.input_tokens_per_minute, "input tokens"),
-        (limits.output_tokens_per_minute, "output tokens"),
-    ];
-    let stated = rates.iter().filter_map(|(rate, what)| rate.map(|rate| format!("{rate} {what}")));
-    stated.collect::<Vec<_>>().join(", ")
 }
 
 fn hold_text(hold: &Hold, now_ms: u64) -> String {

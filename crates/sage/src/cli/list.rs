@@ -33,11 +33,10 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         print_json(&json!({"type": "list", "workflows": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if rows.is_empty() {
-        eprintln!("no runs\nhint: sage run \"<feature>\"");
-    }
-    if !rows.is_empty() {
-        table(&rows);
+    match &args.status {
+        _ if !rows.is_empty() => table(&rows),
+        Some(status) => eprintln!("no {status} runs\nhint: sage list"),
+        None => eprintln!("no runs\nhint: sage run \"<feature>\""),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -52,7 +51,11 @@ fn table(rows: &[Value]) {
     for row in rows {
         let degraded = row["verdict"] == "degraded";
         let status = if degraded { "degraded".into() } else { text(row, "status") };
-        let owner = if row["abandoned"] == true { "  (nobody runs it: sage resume)" } else { "" };
+        let owner = match row["status"].as_str() {
+            _ if row["abandoned"] != true => "",
+            Some("paused") => "  (nobody waits for it: sage resume)",
+            _ => "  (nobody runs it: sage resume)",
+        };
         let started = text(row, "startedAt").replace('T', " ").chars().take(19).collect::<String>();
         let done = row["progress"].as_u64().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
         print(format_args!(
@@ -104,11 +107,13 @@ fn row(engine: &Engine, feature: &str) -> Value {
     match engine.read(feature) {
         Ok(snapshot) => {
             let run = &snapshot.run;
+            // With a known time its owner would stay and go on by itself.
+            let goes_on = matches!(run.status, Status::Running | Status::Paused { until: Some(_), .. });
             json!({
                 "feature": feature, "template": run.plan().template.name, "phase": wire::current_phase(run),
                 "status": run.status.name(), "verdict": wire::verdict_of(run).map(|v| v.name()),
                 "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
-                "abandoned": run.status == Status::Running && snapshot.owner.is_none(),
+                "abandoned": goes_on && snapshot.owner.is_none(),
             })
         }
         Err(error) => {

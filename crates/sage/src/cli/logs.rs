@@ -39,7 +39,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     let mode = if args.json { Mode::Json } else { Mode::Lines };
     let follow = args.follow && snapshot.owner.is_some();
-    let options = Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow };
+    let options =
+        Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow, no_wait: false };
     let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
     if follow {
         drive::follow(&engine, &feature, display)

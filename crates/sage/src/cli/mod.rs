@@ -32,6 +32,7 @@ mod target_names;
 mod templates;
 mod validate;
 mod verify;
+mod warnings;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -13,7 +13,8 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::check_agents;
-use super::{diagnostics, feature};
+use super::{diagnostics, feature, warnings};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -65,7 +66,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     match engine.resume(&feature, request)? {
         Resumed::Owned(owned) => {
             tell_if_changed(context, owned.run_loop.run(), edited);
-            drive::drive(&engine, *owned, &args.show)
+            drive::drive(&engine, *owned, &args.show, args.limits.no_wait)
         }
         Resumed::Complete { run, notices } => {
             notices.iter().for_each(drive::tell);
@@ -85,6 +86,7 @@ fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure>
     };
     let ready = catalog.load(name, &mut diagnostics::reporter(args.show.json))?;
     check_agents(context, &ready, args.limits.agent.as_deref().or(run.settings.agent.as_deref()))?;
+    warnings::before_run(context, &ready, args.show.json);
     for (key, value) in &ready.template.inputs {
         inputs.entry(key.clone()).or_insert_with(|| value.clone());
     }
@@ -101,7 +103,8 @@ fn tell_edit(run: &Run, edit: &RunEdited) {
     let gone: Vec<&str> =
         old.steps.iter().map(|s| s.path.as_ref()).filter(|path| plan.find(path).is_none()).collect();
     eprintln!(
-        "edited: {kept} steps as before (reused where nothing that determines them changed), {} new",
+        "edited: {} as before (reused where nothing that determines them changed), {} new",
+        plural(kept as u64, "step"),
         plan.steps.len() - kept
     );
     if !gone.is_empty() {

@@ -16,7 +16,7 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::check_agents;
-use super::{diagnostics, dry_run, resume};
+use super::{diagnostics, dry_run, resume, warnings};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -53,6 +53,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let ready = catalog.load(&name, &mut diagnostics::reporter(args.show.json))?;
     let settings = args.limits.settings(&context.config, &ready.template)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
+    warnings::before_run(context, &ready, args.show.json);
     let mut inputs = ready.template.inputs.clone();
     inputs.extend(args.limits.inputs(&ready.template.inputs)?);
     if args.dry_run {
@@ -76,7 +77,7 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
     tell_earlier(&engine, &request.feature);
     loop {
         match engine.start(request.clone()) {
-            Ok(owned) => return drive::drive(&engine, owned, &args.show),
+            Ok(owned) => return drive::drive(&engine, owned, &args.show, request.no_wait),
             Err(OpenError::Owned { .. }) if args.wait => {
                 wait_for_owner(&context.project.lock(&request.feature))
             }

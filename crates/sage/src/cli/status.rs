@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use sage_core::run::Status;
+use sage_core::event::PauseReason;
+use sage_core::run::{Run, Status};
 use sage_core::wire::StatusView;
 use sage_engine::open::Snapshot;
 use serde_json::Value;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::failure::Failure;
 use super::{drive, feature, print, print_json};
+use crate::display::text::argument;
 use crate::display::{Display, Mode, Options, Size, frame_text};
 
 /// Where there is no terminal to tell.
@@ -34,8 +36,13 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if args.watch && snapshot.owner.is_some() {
         use std::io::IsTerminal;
         let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());
-        let options =
-            Options { from_seq: snapshot.head.seq, color: drive::color(), width: None, until_closed: true };
+        let options = Options {
+            from_seq: snapshot.head.seq,
+            color: drive::color(),
+            width: None,
+            until_closed: true,
+            no_wait: false,
+        };
         let display = Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options);
         drive::follow(&engine, &feature, display);
         let after = engine.read(&feature)?;
@@ -60,10 +67,29 @@ fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
-        frame_text(run, now, size, style.color).iter().for_each(|line| print(format_args!("{line}\n")));
-        if run.status == Status::Running && snapshot.owner.is_none() {
-            eprintln!("note: nobody runs it any more (its owner died)\nhint: sage resume {}", run.feature);
-        }
+        let owned = snapshot.owner.is_some();
+        let lines = frame_text(run, now, size, style.color, owned);
+        lines.iter().for_each(|line| print(format_args!("{line}\n")));
+        tell_next(run, owned);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to type where it does not go on by itself.
+fn tell_next(run: &Run, owned: bool) {
+    let resume = || format!("sage resume {}", argument(&run.feature));
+    match run.status {
+        _ if owned => {}
+        Status::Running => {
+            eprintln!("note: nobody runs it any more (its owner died)\nhint: {}", resume());
+        }
+        Status::Paused { reason: PauseReason::Budget, .. } => {
+            let hint = crate::display::raise_command(run).unwrap_or_else(resume);
+            eprintln!("hint: {hint}");
+        }
+        Status::Paused { until: Some(_), .. } => {
+            eprintln!("note: nobody waits for it\nhint: {}", resume());
+        }
+        _ => {}
+    }
 }

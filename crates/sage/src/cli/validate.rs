@@ -13,7 +13,8 @@ use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
 use super::preflight::check_agents;
-use super::{diagnostics, print, print_json};
+use super::{diagnostics, print, print_json, warnings};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -31,10 +32,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let loaded = check::load(&frozen.text, frozen.format, &Library::default(), &catalog);
     let shown = loaded.show(&file, &frozen.text);
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
-    let warnings = loaded.diagnostics.len() - errors;
+    let mut warnings = Vec::new();
+    let told = loaded.diagnostics.len() - errors;
     let (plan, below) =
         match loaded.template.map(|template| check_below(context, &catalog, template, frozen, args.json)) {
-            Some(Ok(ready)) => (Plan::new(ready.template).ok(), None),
+            Some(Ok(ready)) => {
+                warnings = warnings::of_pools(context, &ready);
+                (Plan::new(ready.template).ok(), None)
+            }
             Some(Err(failure)) => (None, Some(failure)),
             None => (None, None),
         };
@@ -43,17 +48,25 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         let graph =
             plan.map(|plan| json!({"nodes": plan.steps.len(), "edges": plan.edges(), "depth": plan.depth}));
         let problem = below.map(|failure| failure.message);
-        print_json(
-            &json!({"type": "validation", "valid": valid, "errors": shown, "problem": problem, "graph": graph}),
-        )?;
+        let warnings: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+        print_json(&json!({
+            "type": "validation", "valid": valid, "errors": shown, "warnings": warnings, "problem": problem,
+            "graph": graph,
+        }))?;
     } else {
         shown.iter().for_each(|shown| eprintln!("{shown}"));
+        warnings::tell(&warnings);
+        let warnings = told + warnings.len();
         match plan {
             Some(plan) => print(format_args!(
-                "{file}: valid ({} steps, {} deep{})\n",
-                plan.steps.len(),
+                "{file}: valid ({}, {} deep{})\n",
+                plural(plan.steps.len() as u64, "step"),
                 plan.depth,
-                if warnings > 0 { format!(", {warnings} warnings") } else { String::new() },
+                if warnings > 0 {
+                    format!(", {}", plural(warnings as u64, "warning"))
+                } else {
+                    String::new()
+                },
             )),
             None => match below {
                 Some(failure) => drop(failure.report()),

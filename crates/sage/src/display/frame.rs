@@ -5,9 +5,9 @@ use sage_core::wire::{self, Progress};
 
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
-use super::summary::pause_text;
 use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
 use super::walk;
+use super::why::{left_text, pause_text};
 
 /// Names are aligned up to here; longer ones push their details to the right.
 const NAME_COLUMNS: usize = 32;
@@ -23,16 +23,24 @@ pub struct Size {
 /// What a picture is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The live tree. Once the run stands still it shrinks to its phases: the summary follows.
+    /// The live tree while its run is owned.
     Live,
-    /// All that is known now.
-    Status,
+    /// The live tree's last picture. If the run stands still it shrinks to its phases: the summary follows.
+    Last,
+    /// All that is known now. A run without an owner goes on only when somebody resumes it.
+    Status { owned: bool },
 }
 
 /// The run as lines, none wider and all together not higher than `size`.
 pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec<Line> {
-    let last = purpose == Purpose::Live && run.status != Status::Running;
-    let mut lines = vec![header(run, now_ms, size.width, last)];
+    let waits = matches!(run.status, Status::Paused { until: Some(_), .. });
+    let last = match purpose {
+        // With a known time its owner stays and goes on by itself.
+        Purpose::Live => run.status != Status::Running && !waits,
+        Purpose::Last => run.status != Status::Running,
+        Purpose::Status { .. } => false,
+    };
+    let mut lines = vec![header(run, now_ms, size.width, purpose, last)];
     let (mut rows, others) = rows::rows(run, now_ms, size);
     if last {
         rows.retain(|row| row.indent == 0);
@@ -47,9 +55,9 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
 }
 
 /// The same as text.
-pub fn frame_text(run: &Run, now_ms: u64, size: Size, color: bool) -> Vec<String> {
+pub fn frame_text(run: &Run, now_ms: u64, size: Size, color: bool, owned: bool) -> Vec<String> {
     let style = Style { color, width: size.width };
-    frame(run, now_ms, size, Purpose::Status).iter().map(|line| line.render(style)).collect()
+    frame(run, now_ms, size, Purpose::Status { owned }).iter().map(|line| line.render(style)).collect()
 }
 
 impl Row {
@@ -157,8 +165,8 @@ fn more_line(all: impl Iterator<Item = (Left, u32)>) -> Line {
     Line::of(Tone::Dim, &format!("… {total} more ({})", parts.join(", ")))
 }
 
-fn header(run: &Run, now_ms: u64, width: usize, last: bool) -> Line {
-    let facts = header_facts(run, now_ms, last);
+fn header(run: &Run, now_ms: u64, width: usize, purpose: Purpose, last: bool) -> Line {
+    let facts = header_facts(run, now_ms, purpose, last);
     let template = &run.plan().template.name;
     let id = short_id(&run.id);
     // Whatever is least needed goes first when it is narrow.
@@ -180,16 +188,20 @@ fn header(run: &Run, now_ms: u64, width: usize, last: bool) -> Line {
 }
 
 /// How far it is; at the `last` the summary says how it went.
-fn header_facts(run: &Run, now_ms: u64, last: bool) -> Line {
+fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
+    let owned = purpose != Purpose::Status { owned: false };
     let mut facts = Line::default();
     let progress = Progress::of(run);
     let elapsed = walk::run_ms(run, now_ms);
     match run.status {
         _ if last => {}
         Status::Running => facts.fact(Tone::Plain, &clock_text(elapsed)),
-        Status::Paused { reason, until: Some(until) } if until > now_ms => {
-            let left = clock_text((until - now_ms).div_ceil(1_000) * 1_000);
-            facts.fact(Tone::Warn, &format!("waits {left}: {}", pause_text(reason, None)));
+        Status::Paused { until: Some(until), .. } if owned => {
+            let left = left_text(until, now_ms);
+            facts.fact(Tone::Warn, &format!("waits {left}: {}", pause_text(run)));
+        }
+        Status::Paused { until: Some(until), .. } => {
+            facts.fact(Tone::Warn, &format!("paused: {}, until {}", pause_text(run), wire::rfc3339(until)));
         }
         Status::Paused { .. } => facts.fact(Tone::Warn, &format!("paused after {}", time_text(elapsed))),
         _ => {

@@ -7,7 +7,8 @@ use sage_core::target::HoldReason;
 use sage_core::wire::{BudgetView, rfc3339};
 
 use super::summary;
-use super::text::{Line, Tone, clock_text, first_line, plural, time_text};
+use super::text::{Line, Tone, first_line, plural, time_text};
+use super::why::{because, left_text};
 
 pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
     match event {
@@ -45,11 +46,9 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
                 HoldReason::Pool => "all slots are taken",
             };
             let until = event.until.map_or(String::new(), |until| {
-                let wait = clock_text(until.saturating_sub(now_ms).div_ceil(1_000) * 1_000);
-                format!(", until {} (in {wait})", rfc3339(until))
+                format!(", until {} (in {})", rfc3339(until), left_text(until, now_ms))
             });
-            let why = first_line(&event.message);
-            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            let why = because(first_line(&event.message), what);
             Some(format!("{} waits: {what}{until}{why}", event.target))
         }
         Event::TargetReleased(event) => Some(format!("{} takes calls again", event.target)),

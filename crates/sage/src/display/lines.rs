@@ -6,14 +6,16 @@ use sage_core::event::{
     End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted,
 };
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
+use sage_core::wire::rfc3339;
 
 use super::limit_lines;
 use super::phases::PhaseWatch;
 use super::rows::ask_text;
-use super::summary::{self, pause_text};
+use super::summary;
 use super::tail::News;
-use super::text::{clean, clock_text, cost_text, count_text, first_line, plural, time_text};
+use super::text::{clean, cost_text, count_text, first_line, plural, time_text};
 use super::walk;
+use super::why::{pause_text, retry_text};
 
 /// Larger fan-outs get a line per tenth instead of lines per item.
 const FAN_ITEMS: usize = 20;
@@ -70,8 +72,10 @@ impl Lines {
                 Some(format!("{count} taken over from {}", imported.from))
             }
             Event::RunPaused(paused) => {
-                let needs = paused.needs.as_ref().map(|needs| format!(" ({needs})")).unwrap_or_default();
-                Some(format!("run paused: {}{needs}", pause_text(paused.reason, paused.until)))
+                let until = paused.until.map(|until| format!(", until {}", rfc3339(until)));
+                let needs = paused.needs.as_ref().map(|needs| format!(": {needs}"));
+                let (until, needs) = (until.unwrap_or_default(), needs.unwrap_or_default());
+                Some(format!("run paused: {}{until}{needs}", pause_text(run)))
             }
             Event::RunCancelled(_) => Some("run cancelled".into()),
             Event::StepStarted(started) => started_line(run, started),
@@ -175,9 +179,9 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
 }
 
 fn retried_line(event: &StepRetried, now_ms: u64) -> String {
-    let wait = clock_text(event.at.saturating_sub(now_ms).div_ceil(1_000) * 1_000);
+    let retry = retry_text(event.at, now_ms);
     let why = summary::failure_text(event.class.name(), first_line(&event.message));
-    format!("{} retry in {wait} (attempt {} failed: {why})", event.step, event.attempt)
+    format!("{} {retry} (attempt {} failed: {why})", event.step, event.attempt)
 }
 
 fn answered_line(event: &StepAnswered) -> String {

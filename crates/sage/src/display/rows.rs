@@ -2,12 +2,12 @@
 
 use sage_core::event::Ask;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
-use sage_core::wire::wait_text;
 
 use super::frame::Size;
 use super::summary::failure_text;
 use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
 use super::walk;
+use super::why::{left_text, retry_text, unknown_question, wait_phrase, wait_text};
 
 /// Failures that are listed below a fan-out; its own row counts them all.
 const FAN_FAILURES: usize = 3;
@@ -242,7 +242,7 @@ impl Rows<'_> {
                 Some(ask) => details.fact(Tone::Warn, &ask_text(ask, first_line(&ask.message))),
                 None => self.running_details(id, running.until, running.stopping, &mut details),
             },
-            State::Unknown => details.fact(Tone::Warn, "its last attempt was lost: run it again?"),
+            State::Unknown => details.fact(Tone::Warn, unknown_question(step)),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
             State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
             State::Succeeded => {
@@ -251,8 +251,7 @@ impl Rows<'_> {
             }
             State::Failed => details.fact(Tone::Bad, &self.failure_text(id)),
             State::Backoff { at } => {
-                let wait = at.saturating_sub(self.now_ms).div_ceil(1_000) * 1_000;
-                details.fact(Tone::Warn, &format!("retry in {}", clock_text(wait)));
+                details.fact(Tone::Warn, &retry_text(*at, self.now_ms));
                 details.fact(Tone::Dim, &format!("attempt {}: {}", step.attempts, self.failure_text(id)));
             }
             State::Ready | State::Pending => details.fact(Tone::Dim, &self.wait_details(id)),
@@ -265,8 +264,7 @@ impl Rows<'_> {
         let step = self.run.step(id);
         details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id)));
         if let Some(until) = until {
-            let left = until.saturating_sub(self.now_ms).div_ceil(1_000) * 1_000;
-            details.fact(Tone::Dim, &format!("{} left", clock_text(left)));
+            details.fact(Tone::Dim, &format!("{} left", left_text(until, self.now_ms)));
         }
         if stopping {
             details.fact(Tone::Warn, "stopping");
@@ -291,7 +289,7 @@ impl Rows<'_> {
         match self.run.wait_reason(id) {
             None => "starting".into(),
             Some(Wait::Dependency) => self.needs_text(id),
-            Some(wait) => wait_text(&wait),
+            Some(wait) => wait_text(self.run, &wait, self.now_ms),
         }
     }
 
@@ -340,9 +338,22 @@ impl Rows<'_> {
             details.fact(Tone::Bad, &format!("{failed} failed"));
         }
         details.fact(Tone::Dim, &clock_text(self.elapsed_ms(id)));
+        // Last: where it is narrow the numbers matter more.
+        if let Some(waiting) = self.fan_waiting(items) {
+            details.fact(Tone::Dim, &waiting);
+        }
         row.details = details;
         row.stands_for = Some((self.weight(id).1, items.len() as u32));
         row
+    }
+
+    /// `3 wait for a slot`: how many items could start but for something, and what the first one waits for.
+    fn fan_waiting(&self, items: &[StepId]) -> Option<String> {
+        let mut waiting = items.iter().filter(|&&id| matches!(self.run.step(id).state, State::Ready));
+        let wait = self.run.wait_reason(*waiting.next()?)?;
+        let phrase = wait_phrase(self.run, &wait, self.now_ms)?;
+        let count = waiting.count() + 1;
+        Some(format!("{count} {} {phrase}", if count == 1 { "waits" } else { "wait" }))
     }
 
     /// Below a fan-out only what needs somebody's eye is listed.

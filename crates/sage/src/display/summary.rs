@@ -1,19 +1,20 @@
 //! The last lines of a run: how it ended, what it took, what went wrong, what to type next (DESIGN §8).
 
-use sage_core::budget::Cap;
-use sage_core::event::{Ask, PauseReason};
+use sage_core::event::Ask;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::{BudgetView, WorkflowMetrics, rfc3339};
+use sage_core::wire::{WorkflowMetrics, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
 use super::limit_lines;
+use super::next;
 use super::rows::ask_text;
 use super::text::{
     Line, Style, Tone, argument, clean, cost_text, count_text, lines, plural, time_text, wrap,
 };
 use super::walk;
+use super::why::{because, pause_text, unknown_question};
 
 /// Failing steps and questions that are listed; the rest is counted.
 const LISTED: usize = 5;
@@ -29,7 +30,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     page.extend(limit_lines::totals(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
-    page.extend(next_lines(run));
+    page.extend(next::lines(run));
     page.iter().map(|line| line.render(style) + "\n").collect()
 }
 
@@ -43,8 +44,9 @@ fn verdict_line(run: &Run) -> Line {
         Status::Finished(Verdict::Cancelled) | Status::Cancelled { .. } => {
             Line::of(Tone::Warn, &format!("- cancelled after {time}"))
         }
-        Status::Paused { reason, until } => {
-            Line::of(Tone::Warn, &format!("◌ paused after {time}: {}", pause_text(reason, until)))
+        Status::Paused { until, .. } => {
+            let until = until.map(|until| format!(", until {}", rfc3339(until))).unwrap_or_default();
+            Line::of(Tone::Warn, &format!("◌ paused after {time}: {}{until}", pause_text(run)))
         }
         Status::Running => Line::of(Tone::Busy, &format!("running for {time}")),
     };
@@ -152,7 +154,7 @@ fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
 }
 
 /// Innermost failures: what is around them failed because of them.
-fn failed_steps(run: &Run) -> Vec<StepId> {
+pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
     let failed =
         |&id: &StepId| run.step(id).children.is_none() && matches!(run.step(id).state, State::Failed);
     run.step_ids().filter(failed).collect()
@@ -188,11 +190,11 @@ pub(crate) fn failure_text(class: &str, message: &str) -> String {
     match (class, message) {
         (class, "") => class.to_string(),
         ("failed", message) => message.to_string(),
-        (class, message) => format!("{class}: {message}"),
+        (class, message) => format!("{class}{}", because(message, class)),
     }
 }
 
-fn asking_steps(run: &Run) -> Vec<StepId> {
+pub(super) fn asking_steps(run: &Run) -> Vec<StepId> {
     run.step_ids().filter(|&id| asks(&run.step(id).state)).collect()
 }
 
@@ -206,7 +208,7 @@ fn question_lines(run: &Run, width: usize) -> Vec<Line> {
     let question = |&id: &StepId| {
         let text = match &run.step(id).state {
             State::Running(running) => running.ask.as_deref().map(whole_question).unwrap_or_default(),
-            _ => "its last attempt was lost: run it again?".into(),
+            _ => unknown_question(run.step(id)).into(),
         };
         let head = Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path);
         if head.width() + 2 + clean(&text).width() <= width {
@@ -221,82 +223,4 @@ fn question_lines(run: &Run, width: usize) -> Vec<Line> {
         page.push(Line::of(Tone::Dim, &format!("  … {} more wait for a person", asking.len() - LISTED)));
     }
     page
-}
-
-/// Commands to type, the most useful first.
-fn next_lines(run: &Run) -> Vec<Line> {
-    let feature = argument(&run.feature);
-    let mut commands: Vec<(String, &str)> = Vec::new();
-    if let (Some(&id), true) = (asking_steps(run).first(), run.status.open()) {
-        commands.push((walk::approve_command(run, id), "or sage reject"));
-    }
-    let resume = |why| (format!("sage resume {feature}"), why);
-    match run.status {
-        Status::Finished(Verdict::Succeeded) | Status::Running => {}
-        Status::Finished(Verdict::Degraded) => {
-            if let Some(&id) = failed_steps(run).first() {
-                let step = argument(&run.step(id).path);
-                commands
-                    .push((format!("sage resume {feature} --from {step}"), "runs it and what follows again"));
-            }
-        }
-        Status::Finished(_) => commands.push(resume("tries again; finished steps are kept")),
-        Status::Cancelled { resumable: false } => {
-            commands.push((format!("sage run {feature}"), "starts anew"))
-        }
-        Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
-        Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
-            commands.push(resume("goes on once it is answered"));
-        }
-        Status::Paused { reason: PauseReason::Timeout, .. } => {
-            commands.push((format!("sage resume {feature} --timeout 1h"), "goes on with more time"));
-        }
-        Status::Paused { reason: PauseReason::Budget, .. } => {
-            commands.push((format!("sage budget {feature}"), "shows what was spent on what"));
-            if let Some(budget) = BudgetView::of(run) {
-                let twice = |cap: Option<u64>| cap.map(|cap| cap.saturating_mul(2));
-                let cap = Cap { tokens: twice(budget.cap.tokens), micro_usd: twice(budget.cap.micro_usd) };
-                commands.push((format!("sage budget {feature} raise {cap}"), "gives it more"));
-            }
-            commands.push(resume("goes on then"));
-        }
-        Status::Paused { reason: PauseReason::Breaker, until: None } => {
-            commands.push(("sage breakers".into(), "shows which target is switched off"));
-            commands.push(resume("goes on once it is reset"));
-        }
-        Status::Paused { until: Some(_), .. } => {
-            commands.push(resume("waits for the time, or goes on after it"))
-        }
-        Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
-    }
-    if let Some(&id) = failed_steps(run).first() {
-        commands
-            .push((format!("sage logs {feature} {}", argument(&run.step(id).path)), "shows what it said"));
-    }
-    let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-    let line = |(at, (command, why)): (usize, &(String, &str))| {
-        let mut line = Line::of(Tone::Dim, if at == 0 { "  next: " } else { "        " });
-        line.push(Tone::Bold, command);
-        line.pad_to(8 + width);
-        line.with(Tone::Dim, &format!("  {why}"))
-    };
-    commands.iter().enumerate().map(line).collect()
-}
-
-/// Why a run stands still.
-pub(crate) fn pause_text(reason: PauseReason, until: Option<u64>) -> String {
-    let text = match reason {
-        PauseReason::User => "it was asked to pause",
-        PauseReason::Interrupted => "it was interrupted",
-        PauseReason::Approval => "it waits for an answer",
-        PauseReason::Unknown => "a person must say what became of a lost attempt",
-        PauseReason::Join => "not enough steps of a phase succeeded",
-        PauseReason::Timeout => "its time limit is reached",
-        PauseReason::Storage => "its state could not be saved",
-        PauseReason::Sleep => "it only waits for a time",
-        PauseReason::Quota => "its account has no quota left",
-        PauseReason::Breaker => "a target does not answer",
-        PauseReason::Budget => "its budget is used up",
-    };
-    until.map_or(text.to_string(), |until| format!("{text}, until {}", rfc3339(until)))
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sage_core::event::{Event, RunPaused};
 use sage_core::run::{Run, Status};
+use sage_core::wire::rfc3339;
 use sage_engine::vfs::Vfs;
 
 use super::frame::{self, Purpose};
@@ -14,6 +16,7 @@ use super::json::Json;
 use super::lines::Lines;
 use super::tail::{News, Tail};
 use super::terminal::{self, Screen};
+use super::why::pause_text;
 use super::{Mode, Size};
 
 /// Fast enough for a spinner, slow enough to cost nothing.
@@ -28,6 +31,8 @@ pub struct Options {
     pub width: Option<u16>,
     /// End by itself once the run has ended or stands still.
     pub until_closed: bool,
+    /// Its owner leaves instead of waiting for a known time.
+    pub no_wait: bool,
 }
 
 /// Puts lines above the tree, from anywhere.
@@ -159,7 +164,7 @@ impl Work {
                 (wishes.finish, std::mem::take(&mut wishes.said))
             };
             // An error: nobody reads what we write.
-            let Ok(still) = self.round(&said) else { return };
+            let Ok(still) = self.round(&said, finish) else { return };
             if finish || (still && self.until_closed) {
                 return;
             }
@@ -168,7 +173,7 @@ impl Work {
     }
 
     /// Reads all that is new and shows it; says whether the run stands still.
-    fn round(&mut self, said: &[String]) -> io::Result<bool> {
+    fn round(&mut self, said: &[String], finish: bool) -> io::Result<bool> {
         let mut broken = None;
         loop {
             let view = &mut self.view;
@@ -182,7 +187,8 @@ impl Work {
             }
         }
         let run = self.tail.run();
-        self.view.paint(run, said, broken.as_deref())?;
+        let purpose = if finish { Purpose::Last } else { Purpose::Live };
+        self.view.paint(run, purpose, said, broken.as_deref())?;
         Ok(run.is_some_and(|run| stands_still(run.status)))
     }
 }
@@ -202,10 +208,18 @@ struct View {
 }
 
 enum Kind {
-    Tree { screen: Screen<io::Stderr>, color: bool, width: Option<u16> },
+    Tree {
+        screen: Screen<io::Stderr>,
+        color: bool,
+        width: Option<u16>,
+    },
     Lines(Lines),
     Json(Json),
-    Quiet,
+    /// Only that it waits is told: else it would seem to hang.
+    Quiet {
+        waits: Vec<String>,
+        no_wait: bool,
+    },
 }
 
 impl View {
@@ -216,7 +230,7 @@ impl View {
             }
             Mode::Tree | Mode::Lines => Kind::Lines(Lines::default()),
             Mode::Json => Kind::Json(Json::default()),
-            Mode::Quiet => Kind::Quiet,
+            Mode::Quiet => Kind::Quiet { waits: Vec::new(), no_wait: options.no_wait },
         };
         View { kind, out, text: String::new(), broken: false }
     }
@@ -225,7 +239,8 @@ impl View {
         match &mut self.kind {
             Kind::Lines(lines) => lines.tell(news, &mut self.text),
             Kind::Json(json) => json.tell(news, &mut self.text),
-            Kind::Tree { .. } | Kind::Quiet => {}
+            Kind::Quiet { waits, no_wait: false } => waits.extend(wait_line(news)),
+            Kind::Quiet { .. } | Kind::Tree { .. } => {}
         }
     }
 
@@ -238,9 +253,18 @@ impl View {
         self.out.flush()
     }
 
-    fn paint(&mut self, run: Option<&Run>, said: &[String], broken: Option<&str>) -> io::Result<()> {
+    fn paint(
+        &mut self,
+        run: Option<&Run>,
+        purpose: Purpose,
+        said: &[String],
+        broken: Option<&str>,
+    ) -> io::Result<()> {
         self.flush()?;
         let mut said: Vec<String> = said.iter().map(|line| super::text::clean(line)).collect();
+        if let Kind::Quiet { waits, .. } = &mut self.kind {
+            said.append(waits);
+        }
         if let (Some(why), false) = (broken, self.broken) {
             said.push(format!("cannot follow the journal: {}", super::text::clean(why)));
             self.broken = true;
@@ -253,8 +277,18 @@ impl View {
         let size = terminal::size(*width);
         // The last row is the cursor's.
         let room = Size { width: size.width, height: size.height.saturating_sub(1).max(1) };
-        let lines = run.map(|run| frame::frame(run, now_ms(), room, Purpose::Live)).unwrap_or_default();
+        let lines = run.map(|run| frame::frame(run, now_ms(), room, purpose)).unwrap_or_default();
         screen.paint(&said, &lines, *color, size.width)
+    }
+}
+
+/// The run begins to wait for a known time, and its owner stays.
+fn wait_line(news: &News<'_>) -> Option<String> {
+    match news.event {
+        Event::RunPaused(RunPaused { until: Some(until), .. }) if !news.silent => {
+            Some(format!("waits until {}: {}", rfc3339(*until), pause_text(news.run)))
+        }
+        _ => None,
     }
 }
 

@@ -324,3 +324,24 @@ fn limits_show_who_uses_and_who_waits() {
     assert_eq!((begun(&sage), widest(&sage)), (6, 1), "two runs share one pool");
     assert_eq!(pool(&sage, "gpu")["used"], 0, "nothing is left behind");
 }
+
+// covers: R13
+#[test]
+fn who_waits_for_more_is_also_a_user() {
+    let sage = Sage::new()
+        .template("one", &noted(1, "type: shell, pool: gpu", UNTIL_GO))
+        .template("two", &noted(2, "type: shell, pool: gpu", UNTIL_GO));
+    sage.write("sage.toml", "[pools]\ngpu = 2\n");
+    let mut first = sage.spawn("run y -t one");
+    first.until(|| begun(&sage) == 1, "the first run's step");
+    let mut second = sage.spawn("run x -t two");
+    let waits = || !pool(&sage, "gpu")["waiting"].as_array().unwrap().is_empty();
+    second.until(|| begun(&sage) == 2 && waits(), "the second run to hold one and wait for another");
+    let gpu = pool(&sage, "gpu");
+    assert_eq!((&gpu["used"], &gpu["users"][0]["units"]), (&2.into(), &1.into()), "{gpu}");
+    assert_eq!((&gpu["waiting"][0]["feature"], &gpu["waiting"][0]["units"]), (&"x".into(), &Value::Null));
+    sage.sage("limits").exit(0).stdout_has("x 1, y 1").stdout_has("waits: x (P2, for ");
+    sage.write("go", "");
+    first.end().exit(0);
+    second.end().exit(0);
+}

@@ -24,4 +24,5 @@ mod shared;
 mod signals;
 mod storm;
 mod tidy;
+mod told;
 mod wire;

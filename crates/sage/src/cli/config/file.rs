@@ -62,7 +62,7 @@ impl Size {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentFile {
-    pub command: Vec<String>,
+    pub command: Option<Vec<String>>,
     pub env: BTreeMap<String, String>,
     pub provider: Option<String>,
     pub account: Option<String>,

@@ -2,6 +2,7 @@
 
 mod file;
 mod pools;
+mod shown;
 mod targets;
 mod values;
 
@@ -17,7 +18,8 @@ use sage_engine::run_loop::Affinity;
 use super::failure::Failure;
 pub use file::File;
 use file::{AgentFile, Size, Time};
-pub use targets::{Targets, check_name};
+pub use shown::rates_text;
+pub use targets::{Targets, check_name, known_agents};
 use values::{bytes, number, plain_name, switch, time, wrong};
 pub use values::{duration, priority};
 
@@ -76,7 +78,12 @@ impl Config {
             file.parallel.map(|n| n.to_string()),
             pools::cores().clamp(4, 6).to_string(),
         );
-        let parallel = number(&parallel, "SAGE_PARALLEL_LIMIT")?;
+        let parallel = match settings.last() {
+            Some(Setting { source, .. }) if source == FROM_FILE => number(&parallel, "parallel")
+                .map_err(|failure| wrong("parallel", failure.message).hint("parallel = 4"))?,
+            _ => number(&parallel, "SAGE_PARALLEL_LIMIT")?,
+        };
+        file.timeout.as_ref().map_or(Ok(()), |timeout| values::check_unit("timeout", timeout))?;
         let given = file.timeout.as_ref().map(Time::text);
         let timeout =
             pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
@@ -88,12 +95,16 @@ impl Config {
         pick(&mut settings, "priority", &[], file.priority.clone(), "P2".into());
         let given = file.min_memory.as_ref().map(Size::text);
         let min_memory = pick(&mut settings, "minMemory", &[], given, DEFAULT_MIN_MEMORY.into());
+        let ageing = file.ageing.clone().unwrap_or_else(|| Time::Text(DEFAULT_AGEING.into()));
         let given = file.ageing.as_ref().map(Time::text);
-        let ageing = pick(&mut settings, "ageing", &[], given, DEFAULT_AGEING.into());
+        pick(&mut settings, "ageing", &[], given, DEFAULT_AGEING.into());
         let pools = pools(&mut settings, &file)?;
         let providers = providers(&mut settings, &file)?;
+        check_commands(&file)?;
+        shown::agents(&mut settings, &file);
         let targets = Targets::of(&file, &providers)?;
-        tell_targets(&mut settings, &file, &targets);
+        shown::targets(&mut settings, &file, &targets);
+        tell_prices(&mut settings, &file);
         Ok(Config {
             parallel,
             parallel_enabled,
@@ -116,11 +127,12 @@ impl Config {
     pub fn agents(&self) -> BTreeMap<String, AgentConfig> {
         let agent = |(name, agent): (&String, &AgentFile)| {
             // `[agents.fake]` may only say what it may spend; it is the scripted agent all the same.
-            let scripted = name == "fake" && agent.command.is_empty();
+            let command = agent.command.clone().unwrap_or_default();
+            let scripted = name == "fake" && command.is_empty();
             let config = AgentConfig {
                 name: name.clone(),
                 adapter: if scripted { "fake".into() } else { "command".into() },
-                command: agent.command.clone(),
+                command,
                 env: agent.env.clone(),
             };
             (name.clone(), config)
@@ -197,6 +209,16 @@ fn providers(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String
     Ok(providers)
 }
 
+/// An empty command runs nothing; one that is left out may be a step's own affair.
+fn check_commands(file: &File) -> Result<(), Failure> {
+    let empty = |(_, agent): &(&String, &AgentFile)| agent.command.as_ref().is_some_and(Vec::is_empty);
+    match file.agents.iter().filter(|(name, _)| *name != "fake").find(empty) {
+        Some((name, _)) => Err(wrong(&format!("agents.{name}.command"), "it is empty")
+            .hint(format!("[agents.{name}] command = [\"program\", \"argument\"] in sage.toml"))),
+        None => Ok(()),
+    }
+}
+
 fn agent_budgets(file: &File) -> Result<BTreeMap<String, Cap>, Failure> {
     let given = file.agents.iter().filter_map(|(name, agent)| Some((name, agent.budget.as_deref()?)));
     given
@@ -236,12 +258,7 @@ fn affinity(
     Ok(rules)
 }
 
-fn tell_targets(settings: &mut Vec<Setting>, file: &File, targets: &Targets) {
-    for (name, policy) in &targets.named {
-        let width = policy.quota.concurrent.map_or("any number at once".into(), |n| format!("{n} at once"));
-        let source = if file.targets.contains_key(name) { FROM_FILE } else { FROM_NOWHERE };
-        tell(settings, format!("targets.{name}"), width, source);
-    }
+fn tell_prices(settings: &mut Vec<Setting>, file: &File) {
     for (model, price) in &file.prices {
         let usd = |rate: sage_core::price::Rate| rate.micro_usd() as f64 / 1e6;
         let value = format!("{} in, {} out", usd(price.input), usd(price.output));

@@ -132,7 +132,7 @@ fn breaker(key: &str, base: BreakerPolicy, file: &BreakerFile) -> Result<Breaker
     let ratio = file.ratio.as_ref().map(|file| ratio(&field("ratio"), file)).transpose()?;
     let slow = file.slow.as_ref().map(|file| slow(&field("slow"), file)).transpose()?;
     let ms = |name: &str, given: &Option<super::file::Time>, base: u64| {
-        given.as_ref().map_or(Ok(base), |given| time(&field(name), &given.text()))
+        given.as_ref().map_or(Ok(base), |given| time(&field(name), given))
     };
     let policy = BreakerPolicy {
         failures: file.failures.unwrap_or(base.failures),
@@ -152,7 +152,7 @@ fn ratio(key: &str, file: &RatioFile) -> Result<Ratio, Failure> {
 
 fn slow(key: &str, file: &SlowFile) -> Result<Slow, Failure> {
     Ok(Slow {
-        ms: time(&format!("{key}.after"), &file.after.text())?,
+        ms: time(&format!("{key}.after"), &file.after)?,
         share: share(key, file.share.unwrap_or(SLOW_SHARE))?,
         minimum: minimum(key, file.minimum)?,
     })

@@ -2,10 +2,13 @@
 
 use sage_core::budget::Cap;
 
+use super::file::Time;
 use crate::cli::failure::Failure;
 
 /// Longer names are a mistake, and they go into file names.
 const MAX_NAME: usize = 120;
+/// A plain number that is smaller was meant as something else than milliseconds.
+const SHORTEST_NUMBER_MS: u64 = 1_000;
 
 /// What is wrong with a value of `sage.toml`, and where.
 pub fn wrong(key: &str, why: impl std::fmt::Display) -> Failure {
@@ -19,11 +22,29 @@ pub fn duration(text: &str) -> Result<u64, Failure> {
 }
 
 /// A time of `sage.toml` that cannot be nothing.
-pub fn time(key: &str, text: &str) -> Result<u64, Failure> {
-    match duration(text) {
-        Ok(0) => Err(wrong(key, "it must be longer than 0").hint(format!("{key} = \"60s\""))),
-        Ok(ms) => Ok(ms),
-        Err(failure) => Err(wrong(key, failure.message).hint(format!("{key} = \"60s\""))),
+pub fn time(key: &str, time: &Time) -> Result<u64, Failure> {
+    check_unit(key, time)?;
+    let example = || format!("{key} = \"60s\"");
+    match (duration(&time.text()), time) {
+        (Ok(0), _) => Err(wrong(key, "it must be longer than 0").hint(example())),
+        // Nobody means so few milliseconds; who does can write "60ms".
+        (Ok(ms), Time::Milliseconds(_)) if ms < SHORTEST_NUMBER_MS => {
+            Err(wrong(key, format!("{ms} without a unit is {ms} milliseconds"))
+                .hint(format!("{key} = \"{ms}s\"")))
+        }
+        (Ok(ms), _) => Ok(ms),
+        (Err(failure), _) => Err(wrong(key, failure.message).hint(example())),
+    }
+}
+
+/// A number in quotes would be guesswork: milliseconds for us, seconds for many tools.
+pub fn check_unit(key: &str, time: &Time) -> Result<(), Failure> {
+    match time {
+        Time::Text(text) if text.trim().parse::<f64>().is_ok() => {
+            let number = text.trim();
+            Err(wrong(key, format!("\"{number}\" has no unit")).hint(format!("{key} = \"{number}s\"")))
+        }
+        _ => Ok(()),
     }
 }
 

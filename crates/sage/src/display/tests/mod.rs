@@ -5,5 +5,6 @@ mod estimate;
 mod follow;
 mod summary;
 mod tree;
+mod waits;
 
 pub(crate) use canned::Canned;

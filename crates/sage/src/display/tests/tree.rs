@@ -27,7 +27,7 @@ phases:
 ";
 
 fn picture(canned: &Canned, width: usize, height: usize) -> String {
-    let lines = frame_text(&canned.run, canned.now(), Size { width, height }, false);
+    let lines = frame_text(&canned.run, canned.now(), Size { width, height }, false, true);
     assert!(lines.len() <= height, "{} lines in {height}", lines.len());
     for line in &lines {
         assert!(line.width() <= width, "{} columns in {width}: {line}", line.width());
@@ -175,7 +175,7 @@ fn a_fan_out_is_one_line_with_a_bar() {
     insta::assert_snapshot!(picture(&fan(), 80, 50), @"
     Payment processing · fan · …00TEST · 4s · 37/101 · 36% · ~1s left
     ⠋ work          0/2 · 4s
-      ⠋ each        ███░░░░░░░ 37/100 · 3 running · 1 failed · 4s
+      ⠋ each        ███░░░░░░░ 37/100 · 3 running · 1 failed · 4s · 60 wait for a s…
         ✗ each[12]  exit code 1
       ⠋ other       4s
     ");
@@ -221,11 +221,11 @@ fn four_hundred_steps_fit_in_any_terminal() {
     Payment processing · many · …00TEST · 7s · 22/402 · 5% · ~1m 40s left
     ✓ first   1 step · 1.0s
     ⠋ wide    21/400 · 6s
-      ◌ s20   slot(global)
-      ◌ s21   slot(global)
-      ◌ s22   slot(global)
-      ◌ s23   slot(global)
-      ◌ s24   slot(global)
+      ◌ s20   waits for a slot
+      ◌ s21   waits for a slot
+      ◌ s22   waits for a slot
+      ◌ s23   waits for a slot
+      ◌ s24   waits for a slot
       ✗ s30   exit code 2: boom
       ⠋ s100  6s
       ⠋ s101  6s
@@ -344,6 +344,6 @@ fn ten_thousand_steps_are_drawn_in_no_time() {
     assert!(shown.ends_with("… 9995 more (9975 waiting for a slot, 20 done)"), "{shown}");
     // Ten times a second, beside the run; unoptimised and on a loaded machine this is far more than it takes.
     assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
-    let all = frame_text(&canned.run, canned.now(), Size { width: 80, height: usize::MAX }, false);
+    let all = frame_text(&canned.run, canned.now(), Size { width: 80, height: usize::MAX }, false, true);
     assert_eq!(all.len(), 10_004, "a status lists them all");
 }

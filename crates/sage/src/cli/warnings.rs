@@ -1,0 +1,105 @@
+//! What a run and its configuration name that is not there, and therefore limits nothing. No error: a project may
+//! say later how large a pool is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sage_core::diagnostic::did_you_mean;
+use sage_core::template::Template;
+
+use super::catalog::Ready;
+use super::config::{Config, known_agents};
+use super::context::Context;
+
+/// Agents that need no entry of their own, besides those that everybody knows.
+const BUILT_IN: [&str; 2] = ["fake", "command"];
+
+/// What is odd, and a way out of it.
+#[derive(Debug)]
+pub struct Warning {
+    pub message: String,
+    pub hint: String,
+}
+
+/// For people: on stderr, as warnings of templates.
+pub fn tell(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {}\nhint: {}", warning.message, warning.hint);
+    }
+}
+
+/// Everything about a run that is about to start; nothing with `--json`, which is not for people.
+pub fn before_run(context: &Context, ready: &Ready, json: bool) {
+    if !json {
+        tell(&of_pools(context, ready));
+        tell(&of_config(&context.config));
+    }
+}
+
+/// Pools that the templates name: unknown ones, and those that are too small for a step.
+pub fn of_pools(context: &Context, ready: &Ready) -> Vec<Warning> {
+    let mut sizes: BTreeMap<String, u32> = context.config.pools.clone();
+    sizes.extend(context.limits().overrides());
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for template in ready.inner.iter().chain([&ready.template]) {
+        for (path, pool, units) in wants(template) {
+            let warning = match sizes.get(pool) {
+                None => unknown_pool(pool, sizes.keys()),
+                Some(size) if *size < units => Warning {
+                    message: format!(
+                        "step `{path}` takes {units} of pool `{pool}`, which has {size}: it runs alone there"
+                    ),
+                    hint: format!("[pools] {pool} = {units} in sage.toml"),
+                },
+                Some(_) => continue,
+            };
+            if told.insert(pool) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
+
+fn wants(template: &Template) -> impl Iterator<Item = (String, &str, u32)> {
+    template.phases.iter().flat_map(|phase| {
+        phase.operations.iter().flat_map(move |operation| {
+            let path = format!("{}/{}", phase.id, operation.id);
+            operation.pools.iter().map(move |(pool, units)| (path.clone(), pool.as_str(), *units))
+        })
+    })
+}
+
+fn unknown_pool<'a>(pool: &str, known: impl Iterator<Item = &'a String>) -> Warning {
+    let near = did_you_mean(pool, known.filter(|name| !name.contains(':')).map(String::as_str));
+    Warning {
+        message: format!("pool `{pool}` is not configured, so it limits nothing"),
+        hint: near.unwrap_or_else(|| format!("[pools] {pool} = 2 in sage.toml")),
+    }
+}
+
+/// Agents that `sage.toml` names and nothing can run.
+pub fn of_config(config: &Config) -> Vec<Warning> {
+    let mut known: Vec<&str> = known_agents().chain(BUILT_IN).collect();
+    known.extend(config.file.agents.keys().map(String::as_str));
+    let mut warnings = Vec::new();
+    for (number, rule) in config.affinity.iter().enumerate() {
+        let strange = rule.agents.iter().filter(|agent| !known.contains(&agent.as_str()));
+        warnings.extend(strange.map(|agent| Warning {
+            message: format!(
+                "`affinity[{number}]`: agent `{agent}` is not configured, so the rule limits nothing of it"
+            ),
+            hint: did_you_mean(agent, known.iter().copied())
+                .unwrap_or_else(|| format!("[agents.{agent}] command = [...] in sage.toml")),
+        }));
+    }
+    let bare = config.file.agents.iter().filter(|(name, agent)| {
+        let built_in = known_agents().chain(BUILT_IN).any(|known| known == name.as_str());
+        agent.command.is_none() && !built_in
+    });
+    warnings.extend(bare.map(|(name, _)| Warning {
+        message: format!("agent `{name}` has no command: only steps with a command of their own can use it"),
+        hint: format!("[agents.{name}] command = [...] in sage.toml"),
+    }));
+    warnings
+}

@@ -1,0 +1,121 @@
+//! Commands to type next, the most useful first.
+
+use sage_core::budget::{Cap, Node, RUN};
+use sage_core::event::PauseReason;
+use sage_core::policy::FailureClass;
+use sage_core::run::{Run, State, Status, StepId};
+use sage_core::verdict::Verdict;
+
+use super::summary::{asking_steps, failed_steps};
+use super::text::{Line, Tone, argument};
+use super::walk;
+
+pub(super) fn lines(run: &Run) -> Vec<Line> {
+    let commands = commands(run);
+    let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    let line = |(at, (command, why)): (usize, &(String, &str))| {
+        let mut line = Line::of(Tone::Dim, if at == 0 { "  next: " } else { "        " });
+        line.push(Tone::Bold, command);
+        line.pad_to(8 + width);
+        line.with(Tone::Dim, &format!("  {why}"))
+    };
+    commands.iter().enumerate().map(line).collect()
+}
+
+fn commands(run: &Run) -> Vec<(String, &'static str)> {
+    let feature = argument(&run.feature);
+    let mut commands: Vec<(String, &str)> = Vec::new();
+    if let (Some(&id), true) = (asking_steps(run).first(), run.status.open()) {
+        commands.push((walk::approve_command(run, id), "or sage reject"));
+    }
+    let resume = |why| (format!("sage resume {feature}"), why);
+    let raise = || raise_command(run).map(|command| (command, "gives it more"));
+    match run.status {
+        Status::Finished(Verdict::Succeeded) | Status::Running => {}
+        Status::Finished(Verdict::Degraded) => {
+            if let Some(&id) = failed_steps(run).first() {
+                let step = argument(&run.step(id).path);
+                commands
+                    .push((format!("sage resume {feature} --from {step}"), "runs it and what follows again"));
+            }
+        }
+        Status::Finished(_) => {
+            commands.extend(raise().filter(|_| for_budget(run).is_some()));
+            commands.push(resume("tries again; finished steps are kept"));
+        }
+        Status::Cancelled { resumable: false } => {
+            commands.push((format!("sage run {feature}"), "starts anew"))
+        }
+        Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
+        Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
+            commands.push(resume("goes on once it is answered"));
+        }
+        Status::Paused { reason: PauseReason::Timeout, .. } => {
+            commands.push((format!("sage resume {feature} --timeout 1h"), "goes on with more time"));
+        }
+        Status::Paused { reason: PauseReason::Budget, .. } => {
+            commands.push((format!("sage budget {feature}"), "shows what was spent on what"));
+            commands.extend(raise());
+            commands.push(resume("goes on then"));
+        }
+        Status::Paused { reason: PauseReason::Breaker, until: None } => {
+            commands.push(("sage breakers".into(), "shows which target is switched off"));
+            commands.push(resume("goes on once it is reset"));
+        }
+        Status::Paused { until: Some(_), .. } => {
+            commands.push(resume("waits for the time, or goes on after it"))
+        }
+        Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
+    }
+    // What was stopped for its budget has nothing more to say.
+    let telling = failed_steps(run).into_iter().find(|&id| !is_budget(run, id));
+    if let Some(id) = telling {
+        let command = format!("sage logs {feature} {}", argument(&run.step(id).path));
+        commands.push((command, "shows what it said"));
+    }
+    commands
+}
+
+fn is_budget(run: &Run, id: StepId) -> bool {
+    run.step(id).failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Budget)
+}
+
+/// The first step that failed for want of budget, with what it said.
+fn for_budget(run: &Run) -> Option<&str> {
+    let failed = |id: &StepId| matches!(run.step(*id).state, State::Failed) && is_budget(run, *id);
+    let id = failed_steps(run).into_iter().find(failed)?;
+    run.step(id).failure.as_ref().map(|failure| failure.message.as_str())
+}
+
+/// Gives the budget that is short twice of what it was; more, if more is gone already.
+pub fn raise_command(run: &Run) -> Option<String> {
+    let (name, node) = short_node(run)?;
+    let cap = node.cap?;
+    let more = |cap: Option<u64>, spent: u64| cap.map(|cap| cap.saturating_add(cap.max(spent)));
+    let cap = Cap {
+        tokens: more(cap.tokens, node.settled.tokens),
+        micro_usd: more(cap.micro_usd, node.settled.micro_usd),
+    };
+    let of = if name == RUN { String::new() } else { format!(" --of {}", argument(name)) };
+    Some(format!("sage budget {} raise {cap}{of}", argument(&run.feature)))
+}
+
+/// The node that the run says is short, else the one of which the least is left.
+fn short_node(run: &Run) -> Option<(&str, &Node)> {
+    let capped = || run.ledger.nodes().filter(|(_, node)| node.cap.is_some());
+    let said = run.needs.as_deref().or_else(|| for_budget(run)).unwrap_or_default();
+    let named = capped().find(|(name, _)| match name.split_once(':') {
+        Some((kind, name)) => said.contains(&format!("the budget of {kind} `{name}`")),
+        None => said.contains(&format!("the budget of the {name} ")),
+    });
+    named.or_else(|| capped().min_by(|(_, a), (_, b)| share_left(a).total_cmp(&share_left(b))))
+}
+
+/// Of the unit that is scarcer.
+fn share_left(node: &Node) -> f64 {
+    let Some(cap) = node.cap else { return f64::MAX };
+    let left = cap.left(node.settled, node.reserved);
+    let share = |left: Option<u64>, cap: Option<u64>| Some(left? as f64 / cap?.max(1) as f64);
+    let shares = [share(left.tokens, cap.tokens), share(left.micro_usd, cap.micro_usd)];
+    shares.into_iter().flatten().fold(f64::MAX, f64::min)
+}
