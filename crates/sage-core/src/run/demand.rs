@@ -23,7 +23,7 @@ pub struct Demand {
     /// The agent's budget.
     pub agent_node: Option<String>,
     pub model: Option<String>,
-    /// It has another way when this one is closed, so that it must be asked by itself.
+    /// Its other ways when this one is closed: those without any must not hold it back.
     pub apart: Option<String>,
     /// It has fallen back to something that calls nobody.
     pub stand_in: bool,
@@ -117,7 +117,11 @@ impl Run {
             agent_node: agent.as_ref().map(|agent| format!("agent:{agent}")),
             agent,
             model,
-            apart: operation.fallback.as_ref().map(|_| self.apart(id)),
+            // Those with the same ways fall back together.
+            apart: operation
+                .fallback
+                .as_ref()
+                .map(|fallback| format!("{fallback:?} {:?}", self.step(id).alternative)),
             stand_in: matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_))),
             way: if spends { self.way_up(id) } else { Vec::new() },
         };
@@ -132,12 +136,6 @@ impl Run {
             Some(Alternative::Agent { agent: None, model }) => (own.0, model.clone()),
             _ => own,
         }
-    }
-
-    /// The operation, and how far it has fallen back.
-    fn apart(&self, id: StepId) -> String {
-        let step = self.step(id);
-        format!("{} {:?}", Run::path_without_index(&step.path), step.alternative)
     }
 
     /// Steps with a budget of their own around the step and itself, and all phases around it.

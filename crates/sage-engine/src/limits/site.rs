@@ -31,8 +31,9 @@ pub(super) struct Site<'a> {
 
 #[derive(Debug)]
 struct Turn {
-    before: Board,
     draft: Board,
+    /// The draft is another board than the one that is there.
+    changed: bool,
     /// In `draft`, not on the board yet.
     ledger: Ledger,
 }
@@ -125,7 +126,7 @@ impl<'a> Site<'a> {
             }
         }
         self.state.store.lock(Patience::Loop)?;
-        let before = match self.state.store.board() {
+        let mut draft = match self.state.store.board() {
             Ok(board) => board.clone(),
             Err(error) => {
                 self.state.store.unlock();
@@ -133,14 +134,14 @@ impl<'a> Site<'a> {
             }
         };
         for sought in self.targets.iter_mut().filter(|sought| !sought.counted) {
-            if before.overrides.contains_key(&target_pool(sought.name)) {
+            if draft.overrides.contains_key(&target_pool(sought.name)) {
                 count_in(&mut self.pools, sought, u32::MAX);
             }
         }
         let ledger = std::mem::take(&mut self.seat.ledgers()[self.scope as usize]);
-        let mut draft = before.clone();
+        let changed = ledger.withdraws || !ledger.owed.is_empty();
         ledger.apply(&self.seat.id, &mut draft);
-        self.turn = Some(Turn { before, draft, ledger });
+        self.turn = Some(Turn { draft, changed, ledger });
         Ok(())
     }
 
@@ -170,6 +171,7 @@ impl<'a> Site<'a> {
             for member in turn.draft.in_the_way(&self.ask(&pool)) {
                 if !self.state.store.is_alive(&member) {
                     turn.draft.remove(&member);
+                    turn.changed = true;
                 }
             }
             if !turn.draft.is_free(&self.ask(&pool)) {
@@ -197,6 +199,7 @@ impl<'a> Site<'a> {
     fn draft(&mut self, change: impl FnOnce(&Self, &mut Board)) {
         if let Some(mut turn) = self.turn.take() {
             change(self, &mut turn.draft);
+            turn.changed = true;
             self.turn = Some(turn);
         }
     }
@@ -249,11 +252,12 @@ impl<'a> Site<'a> {
         };
         let own = turn.draft.members.get(&self.seat.id);
         let waits = own.is_some_and(|row| row.pools.values().any(|share| share.ticket.is_some()));
-        if turn.draft != turn.before {
+        if turn.changed {
             if own.is_some() {
                 self.state.store.prove(&self.seat.id)?;
             }
-            self.state.store.put_board(turn.draft.clone())?;
+            // Nobody looks at the draft after it is the board.
+            self.state.store.put_board(std::mem::take(&mut turn.draft))?;
         }
         turn.ledger = Ledger { waits, ..Ledger::default() };
         Ok(())
