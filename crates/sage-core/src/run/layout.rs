@@ -137,7 +137,11 @@ impl Run {
             delay_ms: None,
             stall_restarts: 0,
         });
-        let demand = self.demand_of(id);
+        // Items are laid out one after the other, and all ask for the same.
+        let demand = match item {
+            Some((_, index)) if index > 0 => self.steps[id.0 as usize - 1].demand,
+            _ => self.demand_of(id),
+        };
         self.step_mut(id).demand = demand;
         self.spenders = self.spenders.saturating_add(self.shares(id));
         id

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
 use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
-use sage_core::price::PriceTable;
+use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -184,6 +184,8 @@ pub struct RunLoop {
     machine: Machine,
     /// What steps used in earlier runs and in this one: the next one's estimate.
     history: History,
+    /// What the run's models cost.
+    rates: HashMap<String, Option<Price>>,
     /// The run stands still until then, and its owner stays.
     waiting: Option<u64>,
     /// How often the run stood still and went on.
@@ -235,6 +237,7 @@ impl RunLoop {
             gate: Gate::new(member),
             machine,
             history,
+            rates: HashMap::new(),
             waiting: None,
             stops: 0,
             effects: VecDeque::new(),

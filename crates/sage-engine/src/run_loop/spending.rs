@@ -33,20 +33,23 @@ impl RunLoop {
     }
 
     /// What an attempt is charged with: what its usage costs. Where that is not known, what it had reserved.
-    pub(super) fn spent(&self, id: StepId, attempt: u32, usage: &Usage) -> Option<Amount> {
+    pub(super) fn spent(&mut self, id: StepId, attempt: u32, usage: &Usage) -> Option<Amount> {
         if !self.run.demand(id).spends || usage.is_empty() {
             return None;
         }
         let cost = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
+        let cost = cost.or_else(|| self.priced(id, usage));
         let reserved = self.reserved(id, attempt);
-        Some(Amount {
-            micro_usd: cost.or_else(|| self.priced(id, usage)).unwrap_or(reserved.micro_usd),
-            tokens: usage.total(),
-        })
+        Some(Amount { micro_usd: cost.unwrap_or(reserved.micro_usd), tokens: usage.total() })
     }
 
-    fn priced(&self, id: StepId, usage: &Usage) -> Option<u64> {
-        self.run.model_of(id).and_then(|model| self.around.prices.cost_micro_usd(model, usage))
+    /// A run has few models: each is looked up in the table once.
+    fn priced(&mut self, id: StepId, usage: &Usage) -> Option<u64> {
+        let model = self.run.model_of(id)?;
+        if !self.rates.contains_key(model) {
+            self.rates.insert(model.to_string(), self.around.prices.price(model).cloned());
+        }
+        self.rates.get(model)?.as_ref()?.cost_micro_usd(usage)
     }
 
     fn reserved(&self, id: StepId, attempt: u32) -> Amount {
