@@ -65,6 +65,11 @@ impl RunLoop {
         if self.stopping != Stop::No {
             live.stop.set(self.stopping);
         }
+        // Its target refused somebody while this intent was on its way to the disk: it waits, unasked.
+        let shut = self.gate.is_shut(&self.run.targets_of(id));
+        if shut {
+            live.permit = None;
+        }
         let work = self.attempt(id, call, *checks, &live);
         let stopped = live.stop.get() == Stop::Now;
         self.live.insert((id, attempt), live);
@@ -74,6 +79,9 @@ impl RunLoop {
             let scratch = work.cx.scratch.clone();
             let ended = match vfs.create_dir_all(&scratch) {
                 _ if stopped => Ended::stopped(),
+                _ if shut => {
+                    Ended::failed(FailureClass::RateLimit, "its target refuses calls; it was not asked")
+                }
                 Ok(()) => guarded(work).await,
                 Err(error) => {
                     let message = format!("cannot create `{}`: {error}", scratch.display());

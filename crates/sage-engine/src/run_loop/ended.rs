@@ -119,6 +119,8 @@ impl RunLoop {
     ) -> Result<(), LoopError> {
         let id = over.id;
         if class.refused() && !self.run.targets_of(id).is_empty() {
+            let targets = self.run.targets_of(id);
+            self.gate.shut(targets.into_iter().filter(|target| target.starts_with("provider:")));
             return self.park(over, class, message, partial);
         }
         match self.retry_level(id, class, over.ms) {

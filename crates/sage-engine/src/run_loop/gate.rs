@@ -3,7 +3,7 @@
 //! Lanes that were refused stay closed until their time comes, or until this run gives something back: nobody
 //! asks the shared limits over and over. What a refusal means for the step (wait, fall back) is decided here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ pub(super) struct Gate {
     /// Others may have a ticket of ours to wait for.
     queued: bool,
     targets: HashMap<DemandId, Arc<[String]>>,
+    /// Targets that have refused since they last took a call: what is about to start there had better not.
+    shut: HashSet<String>,
     /// Since when other runs have had all slots of a pool.
     slots: HashMap<String, Instant>,
 }
@@ -74,8 +76,18 @@ impl Gate {
             prepared: HashMap::new(),
             queued: false,
             targets: HashMap::new(),
+            shut: HashSet::new(),
             slots: HashMap::new(),
         }
+    }
+
+    /// A target refused: attempts that were granted but have not begun must not run into it.
+    pub fn shut(&mut self, targets: impl IntoIterator<Item = String>) {
+        self.shut.extend(targets);
+    }
+
+    pub fn is_shut(&self, targets: &[String]) -> bool {
+        !self.shut.is_empty() && targets.iter().any(|target| self.shut.contains(target))
     }
 
     pub fn is_closed(&self, lane: &Lane) -> bool {
@@ -250,6 +262,10 @@ impl RunLoop {
     /// A call was granted: its targets take calls again.
     pub(super) fn tell_released(&mut self, id: StepId) -> Result<(), LoopError> {
         self.gate.slots.clear();
+        if !self.gate.shut.is_empty() {
+            let open = self.run.targets_of(id);
+            self.gate.shut.retain(|target| !open.contains(target));
+        }
         if self.run.parked.is_empty() {
             return Ok(());
         }
