@@ -82,6 +82,7 @@ impl RunLoop {
                 Timer::Continue => self.continue_due()?,
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,
                 Timer::Stall(id, attempt) => self.stall_due(id, attempt)?,
+                Timer::OverBudget(id, attempt) => self.over_budget_due(id, attempt),
                 Timer::Queue(id, since, stops) => self.queue_due(id, since, stops)?,
             }
         }

@@ -1,11 +1,18 @@
 //! Budgets while a run is under way: reservations before a start, more while it works, the bill at its end.
 
+use std::time::Duration;
+
 use sage_core::budget::{Amount, Short, reservation};
 use sage_core::event::StepReserved;
 use sage_core::port::{Stop, Usage};
 use sage_core::run::{Run, StepId};
+use tokio::time::Instant;
 
+use super::timers::Timer;
 use super::{Ends, LoopError, RunLoop};
+
+/// The response that goes over a budget may be the last one: its result, paid for already, follows at once.
+const LAST_WORD: Duration = Duration::from_millis(100);
 
 impl RunLoop {
     /// What the step must reserve; nothing where nothing is capped.
@@ -76,13 +83,20 @@ impl RunLoop {
         if let Err(short) = self.run.affords(id, more) {
             if let Some(live) = self.live.get_mut(&(id, attempt)) {
                 live.ends = Some(Ends::Budget(short.to_string()));
-                live.stop.set(Stop::Graceful);
             }
+            self.timers.arm(Instant::now() + LAST_WORD, Timer::OverBudget(id, attempt));
             return Ok(());
         }
         let step = self.run.step(id).path.clone();
         let reserve = self.reserved(id, attempt).saturating_add(more);
         self.emit(StepReserved { step, attempt, reserve }).map(drop)
+    }
+
+    /// It had its chance to say its last word.
+    pub(super) fn over_budget_due(&mut self, id: StepId, attempt: u32) {
+        if let Some(live) = self.live.get(&(id, attempt)) {
+            live.stop.set(Stop::Graceful);
+        }
     }
 
     /// Remembers what a step of this name used, for the next one.

@@ -33,7 +33,8 @@ fn operation(random: &mut Random, case: &mut Case, phase: usize, number: usize) 
     let path = format!("p{phase}/o{number}");
     let usages: Vec<u64> = (0..random.below(4)).map(|_| 100 + random.below(3_000)).collect();
     let bill = usages.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-    let mut prompt = format!("ms={} usage={bill}", 1 + random.below(400));
+    // Slower than the moment that an agent over its budget has for its last word: no agent answers in less.
+    let mut prompt = format!("ms={} usage={bill}", 101 + random.below(400));
     let late = random.chance(20);
     let most = if late { usages.iter().sum() } else { usages.iter().copied().max().unwrap_or(0) };
     let extra =
@@ -281,7 +282,7 @@ fn at_the_cap_a_run_pauses_and_goes_on_when_it_is_raised() {
 #[test]
 fn whoever_says_so_gets_a_failed_step_instead_of_a_pause() {
     let world = world(1);
-    let text = "name: m\nbudget: 10000\nonBudget: fail\nphases:\n  - id: p\n    operations:\n      - { id: x, type: agent, agent: fake, prompt: 'ms=10 usage=4000,4000,4000,4000' }\n      - { id: y, type: agent, agent: fake, needs: [x], prompt: 'ms=10 usage=1' }\n";
+    let text = "name: m\nbudget: 10000\nonBudget: fail\nphases:\n  - id: p\n    operations:\n      - { id: x, type: agent, agent: fake, prompt: 'ms=500 usage=4000,4000,4000,4000' }\n      - { id: y, type: agent, agent: fake, needs: [x], prompt: 'ms=10 usage=1' }\n";
     let run = world.run(text);
     assert_eq!(run.status, Status::Finished(Verdict::Failed));
     let failure = run.step(run.find("p/x").unwrap()).failure.clone().unwrap();
@@ -308,4 +309,15 @@ fn an_edit_keeps_what_was_spent_and_neither_promises_nor_old_caps() {
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", run.status);
     let node = run.ledger.node("phase:p").unwrap();
     assert_eq!((node.cap, node.settled.tokens, node.reserved.tokens), (None, 75_000, 0));
+}
+
+// covers: R18
+#[test]
+fn the_result_that_follows_the_response_over_the_budget_is_kept() {
+    let world = world(1);
+    let text = "name: m\nbudget: 10000\nphases:\n  - id: p\n    operations: { id: x, type: agent, agent: fake, prompt: 'ms=500 usage=4000,4000,4000' }\n";
+    let run = world.run(text);
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "it was paid for");
+    let node = run.ledger.node("run").unwrap();
+    assert_eq!((node.settled.tokens, node.overshoot().tokens), (12_000, 2_000));
 }
