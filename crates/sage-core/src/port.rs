@@ -107,42 +107,62 @@ pub struct Level {
     pub reset_after_ms: Option<u64>,
 }
 
-/// Counts reminders; cloned into the attempt, which looks or waits for the next one.
-#[derive(Clone, Debug, Default)]
-pub struct Nudge(Arc<NudgeInner>);
-
+/// A number that only grows and can be awaited, whatever the runtime.
 #[derive(Debug, Default)]
-struct NudgeInner {
-    count: std::sync::atomic::AtomicU32,
+struct Rising {
+    value: std::sync::atomic::AtomicU32,
     wakers: std::sync::Mutex<Vec<std::task::Waker>>,
 }
 
-impl Nudge {
-    pub fn give(&self) {
-        self.0.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        wakers.drain(..).for_each(std::task::Waker::wake);
+impl Rising {
+    fn get(&self) -> u32 {
+        self.value.load(std::sync::atomic::Ordering::SeqCst)
     }
 
-    pub fn count(&self) -> u32 {
-        self.0.count.load(std::sync::atomic::Ordering::SeqCst)
+    fn wakers(&self) -> std::sync::MutexGuard<'_, Vec<std::task::Waker>> {
+        self.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Resolves as soon as there were more than `seen` reminders.
-    pub async fn after(&self, seen: u32) {
+    fn raise(&self, change: impl FnOnce(&std::sync::atomic::AtomicU32)) {
+        change(&self.value);
+        self.wakers().drain(..).for_each(std::task::Waker::wake);
+    }
+
+    async fn reached(&self, least: u32) {
         std::future::poll_fn(|cx| {
-            if self.count() > seen {
+            if self.get() >= least {
                 return std::task::Poll::Ready(());
             }
-            let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut wakers = self.wakers();
             if !wakers.iter().any(|w| w.will_wake(cx.waker())) {
                 wakers.push(cx.waker().clone());
             }
             drop(wakers);
-            // Given between the check and the push: look again.
-            if self.count() > seen { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            // Raised between the check and the push: look again.
+            if self.get() >= least { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
         })
         .await;
+    }
+}
+
+/// Counts reminders; cloned into the attempt, which looks or waits for the next one.
+#[derive(Clone, Debug, Default)]
+pub struct Nudge(Arc<Rising>);
+
+impl Nudge {
+    pub fn give(&self) {
+        self.0.raise(|count| {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        });
+    }
+
+    pub fn count(&self) -> u32 {
+        self.0.get()
+    }
+
+    /// Resolves as soon as there were more than `seen` reminders.
+    pub async fn after(&self, seen: u32) {
+        self.0.reached(seen.saturating_add(1)).await;
     }
 }
 
@@ -154,25 +174,19 @@ pub enum Stop {
     Now,
 }
 
-/// A cloneable, runtime-neutral stop flag that can be awaited.
+/// A cloneable stop flag that can be awaited.
 #[derive(Clone, Debug, Default)]
-pub struct StopSignal(Arc<StopInner>);
-
-#[derive(Debug, Default)]
-struct StopInner {
-    level: std::sync::atomic::AtomicU8,
-    wakers: std::sync::Mutex<Vec<std::task::Waker>>,
-}
+pub struct StopSignal(Arc<Rising>);
 
 impl StopSignal {
     pub fn set(&self, stop: Stop) {
-        self.0.level.fetch_max(stop as u8, std::sync::atomic::Ordering::SeqCst);
-        let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        wakers.drain(..).for_each(std::task::Waker::wake);
+        self.0.raise(|level| {
+            level.fetch_max(stop as u32, std::sync::atomic::Ordering::SeqCst);
+        });
     }
 
     pub fn get(&self) -> Stop {
-        match self.0.level.load(std::sync::atomic::Ordering::SeqCst) {
+        match self.0.get() {
             0 => Stop::No,
             1 => Stop::Graceful,
             _ => Stop::Now,
@@ -181,19 +195,7 @@ impl StopSignal {
 
     /// Resolves as soon as the signal is at least `level`.
     pub async fn reached(&self, level: Stop) {
-        std::future::poll_fn(|cx| {
-            if self.get() >= level {
-                return std::task::Poll::Ready(());
-            }
-            let mut wakers = self.0.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if !wakers.iter().any(|w| w.will_wake(cx.waker())) {
-                wakers.push(cx.waker().clone());
-            }
-            drop(wakers);
-            // Set between the check and the push: look again.
-            if self.get() >= level { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-        })
-        .await;
+        self.0.reached(level as u32).await;
     }
 }
 

@@ -161,7 +161,7 @@ pub struct BudgetView {
 
 impl BudgetView {
     pub fn of(run: &Run) -> Option<BudgetView> {
-        let node = run.ledger.node(crate::run::RUN_NODE)?;
+        let node = run.ledger.node(crate::budget::RUN)?;
         let (spent, reserved) = (node.settled, node.reserved);
         Some(BudgetView { cap: node.cap?, spent, reserved, overshoot: node.overshoot() })
     }

@@ -79,17 +79,7 @@ impl History {
 
     /// One key for all items of a fan-out: `review` and `check/files[3]` are `review/check/files`.
     pub fn key(template: &str, path: &str) -> String {
-        let mut key = format!("{template}/");
-        let mut depth = 0_usize;
-        for c in path.chars() {
-            match c {
-                '[' => depth += 1,
-                ']' => depth = depth.saturating_sub(1),
-                _ if depth == 0 => key.push(c),
-                _ => {}
-            }
-        }
-        key
+        format!("{template}/{}", crate::run::Run::path_without_index(path))
     }
 
     /// Takes 0 for "not reported": learning it as a number would make the next reservations too small.

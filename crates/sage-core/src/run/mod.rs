@@ -35,7 +35,6 @@ pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
-pub use spend::RUN_NODE;
 pub use step::{Beside, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
 
 use crate::budget::{Cap, Ledger};

@@ -21,7 +21,7 @@ impl Run {
             self.step_ids().for_each(|id| self.settle_lost(id));
             // The newest word counts, whichever way it came.
             if settings.budget != self.settings.budget {
-                self.raised.remove(super::RUN_NODE);
+                self.raised.remove(crate::budget::RUN);
             }
             self.settings = settings.clone();
             self.set_caps();

@@ -2,21 +2,18 @@
 //!
 //! An attempt without a known usage is charged with what it had reserved: unknown is never taken for nothing.
 
-use crate::budget::{Amount, Cap, Short};
+use crate::budget::{Amount, Cap, RUN, Short};
 use crate::port::Usage;
 use crate::run::step::{Beside, State};
 use crate::run::{Run, StepId};
 use crate::template::Kind;
-
-/// Nodes of the budget tree.
-pub const RUN_NODE: &str = "run";
 
 impl Run {
     /// Caps that the settings and the templates state. Raised ones win.
     pub(super) fn set_caps(&mut self) {
         self.agent_node = self.settings.agent.as_ref().map(|agent| format!("agent:{agent}"));
         let template = self.plan().template.budget;
-        self.cap_unless_raised(RUN_NODE.into(), self.settings.budget.or(template));
+        self.cap_unless_raised(RUN.into(), self.settings.budget.or(template));
         for (agent, cap) in self.settings.agent_budgets.clone() {
             self.cap_unless_raised(format!("agent:{agent}"), Some(cap));
         }
@@ -52,7 +49,7 @@ impl Run {
         let mut way = Vec::with_capacity(demand.way.len() + 2);
         way.extend(demand.way.iter().map(String::as_str));
         way.extend(demand.agent_node.as_deref().or(self.agent_node.as_deref().filter(|_| demand.spends)));
-        way.push(RUN_NODE);
+        way.push(RUN);
         way
     }
 

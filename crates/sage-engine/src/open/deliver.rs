@@ -86,7 +86,7 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
         Signal::Pause if owned && matches!(run.status, Status::Paused { until: Some(_), .. }) => Ok(()),
         Signal::Pause if run.status != Status::Running => Err(not_open("pause")),
         Signal::Cancel { .. } | Signal::Clear if !run.status.open() => Err(not_open("cancel")),
-        Signal::Raise { node, .. } if run.ledger.node(node).is_none() && node != sage_core::run::RUN_NODE => {
+        Signal::Raise { node, .. } if run.ledger.node(node).is_none() && node != sage_core::budget::RUN => {
             let known: Vec<&str> = run.ledger.nodes().map(|(name, _)| name).collect();
             Err(OpenError::NoBudget { node: node.clone(), known: known.join(", ") })
         }

@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use sage_core::event::{End, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked, StepRetried};
-use sage_core::policy::{FailureClass, FallbackOn, OnBudget, RetryBudget};
+use sage_core::policy::{FailureClass, FallbackOn, OnBudget};
 use sage_core::port::{Refusal, Stop, Usage};
-use sage_core::run::{State, StepId};
+use sage_core::run::{Failure, State, StepId};
 use sage_core::target::CallReport;
 use sage_core::template::Kind;
 use tokio::time::Instant;
@@ -70,9 +70,13 @@ impl RunLoop {
                 self.retry(over, RetryLevel::Attempt, FailureClass::Timeout, message, Some(0))
             }
             (Some(Ends::Ask), _) => self.finish(over, End::Stopped),
-            (Some(Ends::Fail(message)), _) => self.fail(over, FailureClass::Timeout, message, None),
+            (Some(Ends::Fail(message)), _) => {
+                self.fail(over, Failure { class: FailureClass::Timeout, message, partial: None })
+            }
             (Some(Ends::Budget(message)), _) => self.over_budget(over, message),
-            (None, End::Failed { class, message, partial }) => self.failed(over, class, message, partial),
+            (None, End::Failed { class, message, partial }) => {
+                self.failed(over, Failure { class, message, partial })
+            }
             (None, end) => self.finish(over, end),
         }
     }
@@ -110,62 +114,47 @@ impl RunLoop {
         permit.report(&report, self.around.clock.now_ms());
     }
 
-    fn failed(
-        &mut self,
-        over: Over,
-        class: FailureClass,
-        message: String,
-        partial: Option<sage_core::event::Payload>,
-    ) -> Result<(), LoopError> {
+    fn failed(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
         let id = over.id;
-        if class.refused() && !self.run.targets_of(id).is_empty() {
-            let targets = self.run.targets_of(id);
+        let targets = if failure.class.refused() { self.run.targets_of(id) } else { Vec::new() };
+        if !targets.is_empty() {
             self.gate.shut(targets.into_iter().filter(|target| target.starts_with("provider:")));
-            return self.park(over, class, message, partial);
+            return self.park(over, failure);
         }
-        match self.retry_level(id, class, over.ms) {
-            Some(level) => self.retry(over, level, class, message, None),
+        match self.retry_level(id, failure.class, over.ms) {
+            Some(level) => self.retry(over, level, failure.class, failure.message, None),
             None => {
-                let more = self.run.step(id).tries + 1 < self.run.operation(id).retry.attempts;
-                let budget = self.run.plan().template.retry_budget.unwrap_or_default();
-                let spent = more && self.run.operation(id).retry.covers(class) && !self.within(budget);
+                let retry = &self.run.operation(id).retry;
+                let more = self.run.step(id).tries + 1 < retry.attempts && retry.covers(failure.class);
+                let spent = more && !self.within_retry_budget();
                 let why = if spent { "; no retry: the run's retry budget is used up" } else { "" };
-                self.fail(over, class, message + why, partial)
+                self.fail(over, Failure { message: failure.message + why, ..failure })
             }
         }
     }
 
     /// The target refused it: the step waits for the target, and keeps its tries.
-    fn park(
-        &mut self,
-        over: Over,
-        class: FailureClass,
-        message: String,
-        partial: Option<sage_core::event::Payload>,
-    ) -> Result<(), LoopError> {
+    fn park(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
         // Refused at once, it did nothing; after a while nobody knows, and its reservation is charged.
         let at_once = (over.ms < REFUSED_AT_ONCE_MS).then(Default::default);
         let spent = self.spent(over.id, over.attempt, &over.usage).or(at_once);
         let Over { id, attempt, ms, usage, .. } = over;
+        let Failure { class, message, partial } = failure;
         let step = self.run.step(id).path.clone();
         self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent }).map(drop)
     }
 
     fn over_budget(&mut self, over: Over, message: String) -> Result<(), LoopError> {
-        if self.run.plan().template.on_budget == OnBudget::Fail {
-            return self.fail(over, FailureClass::Budget, message, None);
+        let failure = Failure { class: FailureClass::Budget, message, partial: None };
+        match self.run.plan().template.on_budget {
+            OnBudget::Fail => self.fail(over, failure),
+            OnBudget::Pause => self.park(over, failure),
         }
-        self.park(over, FailureClass::Budget, message, None)
     }
 
     /// No try is left: another way, or the end of the step.
-    fn fail(
-        &mut self,
-        over: Over,
-        class: FailureClass,
-        message: String,
-        partial: Option<sage_core::event::Payload>,
-    ) -> Result<(), LoopError> {
+    fn fail(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
+        let Failure { class, message, partial } = failure;
         let id = over.id;
         let next = self.run.step(id).alternative.map_or(0, |at| at + 1) as usize;
         let helps =
@@ -209,8 +198,7 @@ impl RunLoop {
         let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
         let tries = step.tries + 1;
         let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.life_ms + ms >= limit);
-        let budget = self.run.plan().template.retry_budget.unwrap_or_default();
-        if out_of_time || !self.within(budget) {
+        if out_of_time || !self.within_retry_budget() {
             return None;
         }
         if unfit && tries < retry.attempts.max(2) {
@@ -226,7 +214,8 @@ impl RunLoop {
         (retry.progressive && restarts == 0).then_some(RetryLevel::Phase)
     }
 
-    fn within(&self, budget: RetryBudget) -> bool {
+    fn within_retry_budget(&self) -> bool {
+        let budget = self.run.plan().template.retry_budget.unwrap_or_default();
         budget.allows(self.run.tally.calls, self.run.tally.retries)
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sage_core::budget::{Amount, Short, reservation};
+use sage_core::budget::{Amount, History, Short, reservation};
 use sage_core::event::StepReserved;
 use sage_core::port::{Stop, Usage};
-use sage_core::run::{Run, StepId};
+use sage_core::run::StepId;
 use tokio::time::Instant;
 
 use super::timers::Timer;
@@ -35,8 +35,7 @@ impl RunLoop {
     }
 
     fn history_key(&self, id: StepId) -> String {
-        let path = Run::path_without_index(&self.run.step(id).path);
-        format!("{}/{path}", self.run.plan().template.name)
+        History::key(&self.run.plan().template.name, &self.run.step(id).path)
     }
 
     /// What an attempt is charged with: what its usage costs. Where that is not known, what it had reserved.
