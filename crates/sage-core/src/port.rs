@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::policy::FailureClass;
-use crate::template::Kind;
+use crate::role::Role;
+use crate::template::{Isolation, Kind};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -31,6 +32,11 @@ pub struct StepCall {
     pub params: Map<String, Value>,
     pub agent: Option<String>,
     pub model: Option<String>,
+    /// What the agent may do; without one there are no limits of this sort.
+    pub role: Option<Role>,
+    /// The name of the conversation to go on with.
+    pub session: Option<String>,
+    pub isolation: Isolation,
     pub schema: Option<Value>,
     /// What `SAGE_INPUT` shall contain: `{params, inputs, steps, item?, index?}`.
     pub input: Value,
