@@ -51,6 +51,8 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         input: serde_json::Value::Null,
         timeout_ms: None,
         idle_timeout_ms: None,
+        unknown: false,
+        feedback: None,
     };
     let cx = StepCx {
         project: PathBuf::from(project),
@@ -59,6 +61,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         proofs: Vec::new(),
         stop: StopSignal::default(),
         nudge: Default::default(),
+        questions: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

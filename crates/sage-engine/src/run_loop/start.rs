@@ -191,6 +191,8 @@ impl RunLoop {
             input: serde_json::Value::Null,
             timeout_ms: self.attempt_timeout_ms(id, 0),
             idle_timeout_ms: operation.idle_timeout_ms,
+            unknown: self.run.step(id).unknown,
+            feedback: self.run.step(id).failure.as_ref().map(|failure| failure.message.clone()),
         }
     }
 }
