@@ -175,7 +175,7 @@ impl WorkflowMetrics {
         WorkflowMetrics {
             total_time,
             total_tokens: usage.total(),
-            context_reloads: 0,
+            context_reloads: tally.reloads,
             phase_count: run.scopes[0].phases.len() as u32,
             sequential_time: tally.sequential_ms,
             speedup: (speedup * 100.0).round() / 100.0,

@@ -4,6 +4,7 @@
 //! by path, not by number, so that a journal stays readable and survives an edited template.
 //! Adding a kind or an optional field is compatible; anything else raises `CORE_VERSION`.
 
+mod agents;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub use agents::*;
 pub use limits::*;
 
 use crate::budget::{Amount, Cap};
@@ -97,6 +99,11 @@ events! {
     StepReserved = "step.reserved",
     /// The step goes on by its next alternative.
     StepFellBack = "step.fellBack",
+    /// A running agent asks for permission / has got its answer.
+    StepAsked = "step.asked",
+    StepPermitted = "step.permitted",
+    /// The session that an attempt belongs to.
+    StepSession = "step.session",
     /// No progress for too long.
     StepStalled = "step.stalled",
     /// A target takes no calls for now.

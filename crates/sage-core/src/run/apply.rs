@@ -75,6 +75,7 @@ impl Run {
             needs: None,
             parked: Default::default(),
             changed: Default::default(),
+            asks: Vec::new(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
             plans: compile_all(&event.templates)?,
@@ -136,6 +137,9 @@ impl Run {
             Event::PhaseRepeated(repeated) => {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
+            }
+            Event::StepAsked(_) | Event::StepPermitted(_) | Event::StepSession(_) => {
+                self.apply_agents(event, now)?;
             }
             other => self.apply_limits(other, now)?,
         }
@@ -357,6 +361,7 @@ impl Run {
         self.clear_ready();
         self.to_stop.clear();
         self.to_repeat.clear();
+        self.asks.clear();
         self.active = Default::default();
         self.spenders = 0;
         (self.tally.total, self.tally.settled, self.tally.failed, self.tally.reused) = (0, 0, 0, 0);

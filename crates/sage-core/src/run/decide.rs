@@ -92,6 +92,7 @@ impl Run {
             State::Pending => Some(Wait::Dependency),
             State::Backoff { at } => Some(Wait::Retry(*at)),
             State::Running(running) if running.ask.is_some() => Some(Wait::Approval),
+            State::Running(_) if self.asks_of(id).next().is_some() => Some(Wait::Approval),
             State::Unknown => Some(Wait::Unknown),
             State::Ready => self.ready_reason(id),
             _ => None,

@@ -10,6 +10,7 @@
 //!              \---- Backoff
 //! ```
 
+mod agents;
 mod apply;
 mod decide;
 mod demand;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use agents::OpenAsk;
 pub use apply::FoldError;
 pub use decide::{Action, Wait};
 pub use demand::{Demand, DemandId};
@@ -122,6 +124,8 @@ pub struct Tally {
     pub stalls: u32,
     pub breaker_openings: u32,
     pub opened: u32,
+    /// Agents that had to be told again what they had known.
+    pub reloads: u32,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
     /// When the present owner's turn began.
@@ -169,6 +173,8 @@ pub struct Run {
     pub parked: BTreeMap<String, Parked>,
     /// Limits as they are now, where they differ from the settings.
     pub changed: LimitsChanged,
+    /// Questions of running agents, oldest first.
+    pub asks: Vec<OpenAsk>,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,

@@ -30,6 +30,8 @@ impl Run {
         // Limits that belonged to the last owner's machine; parked targets are asked again.
         self.changed = Default::default();
         self.parked.clear();
+        // Whoever asked is gone with the last owner.
+        self.asks.clear();
         let was_open = self.status.open();
         for id in self.step_ids() {
             self.reopen(id, event.mode, was_open);

@@ -60,6 +60,8 @@ pub struct Step {
     pub delay_ms: Option<u64>,
     /// Times that it was restarted because it made no progress.
     pub stall_restarts: u32,
+    /// The session that its newest attempt belongs to.
+    pub session: Option<Arc<str>>,
 }
 
 /// An attempt that may be alive.

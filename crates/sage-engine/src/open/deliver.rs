@@ -103,6 +103,8 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
                         choice: choice.clone(),
                         choices: ask.choices.join(", "),
                     }),
+                    // An agent's question lives as long as its agent.
+                    None if owned && run.asks_of(id).next().is_some() => Ok(()),
                     None => Err(OpenError::NoQuestion { step: step.clone(), state: "running" }),
                 },
                 state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),

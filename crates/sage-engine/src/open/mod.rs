@@ -44,6 +44,8 @@ pub struct Engine {
     pub prices: Arc<PriceTable>,
     /// With less free memory than this, one step runs at a time; 0 does not look.
     pub min_free_bytes: u64,
+    /// How questions of agents are answered where no person does.
+    pub approvals: Arc<crate::run_loop::Approvals>,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }

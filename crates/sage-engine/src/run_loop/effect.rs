@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Nudge, StepCall, StepCx, Stop, StopSignal, Usage};
+use sage_core::port::{Nudge, Permission, StepCall, StepCx, Stop, StopSignal, Usage};
 use sage_core::run::{State, StepId};
 use tokio::time::Instant;
 
@@ -20,6 +20,8 @@ pub(super) enum Effect {
     Spawn { id: StepId, call: Box<StepCall>, checks: Box<Checks>, permit: Option<Permit> },
     /// Wake the step at a time that counts from its intent: the disk's time is not added to it.
     Arm { timer: Timer, at: Instant },
+    /// An agent's question is answered.
+    Reply(super::asks::Reply, Permission),
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
 }
@@ -29,6 +31,8 @@ impl RunLoop {
         match effect {
             Effect::Spawn { id, call, checks, permit } => self.spawn(id, call, checks, permit),
             Effect::Arm { timer, at } => self.timers.arm(at, timer),
+            // An agent that is gone needs no answer.
+            Effect::Reply(reply, permission) => drop(reply.send(permission)),
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }
@@ -52,6 +56,7 @@ impl RunLoop {
             nudges: 0,
             usage: Usage::default(),
             signal: None,
+            replies: Default::default(),
             permit,
             ends: None,
             given_up: false,
@@ -102,7 +107,7 @@ impl RunLoop {
             proofs: live.permit.as_ref().map(Permit::proofs).unwrap_or_default(),
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
-            questions: Default::default(),
+            questions: super::asks::desk(&self.sender, id, attempt),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

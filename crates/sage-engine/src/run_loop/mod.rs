@@ -11,6 +11,7 @@
 //! What must stay true: only this loop appends to the journal; an effect is carried out only after the event
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
+mod asks;
 mod beside;
 mod commit;
 mod effect;
@@ -33,7 +34,9 @@ use std::sync::Arc;
 
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
-use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
+use sage_core::port::{
+    Nudge, PermissionAsk, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
+};
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
@@ -46,6 +49,7 @@ use crate::limits::{Limits, Member, Permit};
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::vfs::Vfs;
+pub use asks::Approvals;
 pub use commit::CommitMode;
 use commit::Committer;
 use effect::Effect;
@@ -76,6 +80,7 @@ pub struct Surroundings {
     pub affinity: Arc<[Affinity]>,
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
+    pub approvals: Arc<Approvals>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
 }
@@ -105,6 +110,7 @@ pub(crate) enum Input {
     Prepared(StepId, Prepared),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
+    Asked(StepId, u32, Box<PermissionAsk>, asks::Reply),
     Repeated(PhaseId, Result<bool, String>),
     Committed(Result<Head, JournalError>),
     Interrupt,
@@ -140,6 +146,8 @@ struct Live {
     nudges: u32,
     usage: Usage,
     signal: Option<QuotaSignal>,
+    /// Who waits for an answer, by the question's id.
+    replies: HashMap<String, asks::Reply>,
     /// Given back when the attempt has really ended: its processes are gone.
     permit: Option<Permit>,
     /// Why we end it, where that is not a stop of the step itself.

@@ -5,6 +5,7 @@ use sage_core::port::Stop;
 use sage_core::run::{State, Status, StepId};
 use serde_json::json;
 
+use super::asks::Decision;
 use super::effect::Effect;
 use super::{LoopError, RunLoop};
 use crate::control::{self, Delivery, Signal};
@@ -53,8 +54,13 @@ impl RunLoop {
                 self.stop_everything();
                 Ok(())
             }
-            Signal::Answer { step, choice, by, message } => {
+            Signal::Answer { step, choice, by, message, ask, input } => {
                 let Some(found) = self.run.find(&step) else { return Ok(()) };
+                if let Some((attempt, ask)) = self.open_ask(found, ask.as_deref()) {
+                    let allow = choice != "reject";
+                    let decision = Decision { allow, by, message, input, signal: signal_id };
+                    return self.permit(found, attempt, &ask, None, decision);
+                }
                 self.answer(found, choice, by, message, signal_id)
             }
             Signal::Pause | Signal::Cancel { .. } | Signal::Clear => Ok(()),

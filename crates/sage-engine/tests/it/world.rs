@@ -75,6 +75,7 @@ impl World {
             affinity: Arc::new([]),
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
+            approvals: Default::default(),
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

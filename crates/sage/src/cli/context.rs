@@ -67,6 +67,7 @@ impl Context {
             affinity: self.config.affinity.clone().into(),
             prices: Arc::new(self.config.prices()),
             min_free_bytes: self.config.min_free_bytes,
+            approvals: Arc::new(self.config.approvals.clone()),
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

@@ -26,6 +26,8 @@ mod projection;
 mod result;
 mod resume;
 mod run;
+mod session;
+mod session_talk;
 mod signal;
 mod status;
 mod target_names;
@@ -86,6 +88,8 @@ enum Command {
     Approve(answer::ApproveArgs),
     /// Say no to an approval or an unknown step
     Reject(answer::RejectArgs),
+    /// Named conversations with agents: make, list, show, resume, fork, delete
+    Session(session::Args),
     /// Show what a run may spend and has spent, or let it spend more
     Budget(budget::Args),
     /// Show and change what may run at once
@@ -142,6 +146,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Cancel(args) => signal::cancel(&context, args),
         Command::Approve(args) => answer::approve(&context, args),
         Command::Reject(args) => answer::reject(&context, args),
+        Command::Session(args) => session::execute(&context, args),
         Command::Budget(args) => budget::execute(&context, args),
         Command::Limits(args) => limits::execute(&context, args),
         Command::Breakers(args) => breakers::execute(&context, args),

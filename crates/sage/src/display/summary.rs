@@ -195,7 +195,7 @@ pub(crate) fn failure_text(class: &str, message: &str) -> String {
 }
 
 pub(super) fn asking_steps(run: &Run) -> Vec<StepId> {
-    run.step_ids().filter(|&id| asks(&run.step(id).state)).collect()
+    run.step_ids().filter(|&id| run.waits_for_person(id)).collect()
 }
 
 fn whole_question(ask: &Ask) -> String {
@@ -207,7 +207,10 @@ fn question_lines(run: &Run, width: usize) -> Vec<Line> {
     let asking = asking_steps(run);
     let question = |&id: &StepId| {
         let text = match &run.step(id).state {
-            State::Running(running) => running.ask.as_deref().map(whole_question).unwrap_or_default(),
+            State::Running(running) => {
+                let own = running.ask.as_deref().map(whole_question);
+                own.or_else(|| run.permission_question(id)).unwrap_or_default()
+            }
             _ => unknown_question(run.step(id)).into(),
         };
         let head = Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path);

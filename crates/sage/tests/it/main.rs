@@ -3,6 +3,7 @@
 
 mod agents;
 mod approvals;
+mod asks;
 mod breakers;
 mod budget_cli;
 mod budgets;
