@@ -21,6 +21,7 @@ pub mod port;
 pub mod price;
 pub mod read;
 pub mod role;
+pub mod roster;
 pub mod run;
 pub mod schema;
 pub mod slug;

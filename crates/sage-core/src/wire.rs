@@ -133,6 +133,9 @@ pub struct WorkflowMetrics {
     pub tokens_by_class: TokensByClass,
     pub steps_reused: u32,
     pub owners: u32,
+    /// Share of its time in which the loop could take no input; known once the run has stood still or ended.
+    #[serde(default)]
+    pub orchestrator_blocked_share: Option<f64>,
     /// Attempts that were started, and what became of them.
     pub attempts: u32,
     pub retries: u32,
@@ -192,6 +195,7 @@ impl WorkflowMetrics {
             },
             steps_reused: tally.reused,
             owners: tally.opened,
+            orchestrator_blocked_share: blocked_share(run),
             attempts: tally.calls,
             retries: tally.retries,
             error_rate: share(tally.errors, tally.calls),
@@ -204,6 +208,12 @@ impl WorkflowMetrics {
             budget: BudgetView::of(run),
         }
     }
+}
+
+fn blocked_share(run: &Run) -> Option<f64> {
+    let time = run.tally.loop_time();
+    let share = time.busy_us as f64 / time.total_us as f64;
+    (time.total_us > 0).then(|| (share * 10_000.0).round() / 10_000.0)
 }
 
 fn share(part: u32, all: u32) -> f64 {

@@ -3,8 +3,9 @@
 //! Storage: `vfs` (all file access), `journal` (the truth), `blobs` (large values), `checkpoint` (a run's image
 //! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
 //! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
-//! (signals from other processes), `open` (starting and resuming).
+//! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal).
 
+pub mod background;
 pub mod blobs;
 pub mod checkpoint;
 pub mod clock;

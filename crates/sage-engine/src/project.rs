@@ -53,6 +53,15 @@ impl Project {
         self.state().join(format!("workflow-{feature}.lock"))
     }
 
+    /// Held by the one process that looks after runs in the background.
+    pub fn supervisor(&self) -> PathBuf {
+        self.state().join("supervisor.lock")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
     /// Slots, breakers and quotas that the runs of the project share.
     pub fn limits(&self) -> PathBuf {
         self.state().join("limits")

@@ -215,6 +215,24 @@ pub struct RunOpened {
     pub pid: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+    /// Nobody asked for it: it goes on after a crash or an answer, and what failed has had its chances.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
+}
+
+impl RunOpened {
+    pub fn new(mode: OpenMode, pid: u32) -> RunOpened {
+        RunOpened { mode, pid, settings: None, unattended: false }
+    }
+}
+
+/// What an owner's loop did with its time, since it took the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoopTime {
+    /// Not ready to take the next input.
+    pub busy_us: u64,
+    pub total_us: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -272,6 +290,14 @@ pub struct RunPaused {
     pub until: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_time: Option<LoopTime>,
+}
+
+impl RunPaused {
+    pub fn new(reason: PauseReason) -> RunPaused {
+        RunPaused { reason, needs: None, until: None, signal: None, loop_time: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -286,6 +312,14 @@ pub struct RunCancelled {
 #[serde(rename_all = "camelCase")]
 pub struct RunFinished {
     pub verdict: crate::verdict::Verdict,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_time: Option<LoopTime>,
+}
+
+impl RunFinished {
+    pub fn new(verdict: crate::verdict::Verdict) -> RunFinished {
+        RunFinished { verdict, loop_time: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

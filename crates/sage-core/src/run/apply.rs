@@ -73,6 +73,7 @@ impl Run {
             spenders: 0,
             agent_node: None,
             needs: None,
+            acted: false,
             parked: Default::default(),
             changed: Default::default(),
             asks: Vec::new(),
@@ -111,13 +112,18 @@ impl Run {
             Event::RunPaused(paused) => {
                 self.status = Status::Paused { reason: paused.reason, until: paused.until };
                 self.needs = paused.needs.clone();
+                self.acted = false;
+                self.tally.loop_turn = paused.loop_time.unwrap_or(self.tally.loop_turn);
                 self.signals.extend(paused.signal.clone());
             }
             Event::RunCancelled(cancelled) => {
                 self.status = Status::Cancelled { resumable: cancelled.resumable };
                 self.signals.extend(cancelled.signal.clone());
             }
-            Event::RunFinished(finished) => self.status = Status::Finished(finished.verdict),
+            Event::RunFinished(finished) => {
+                self.status = Status::Finished(finished.verdict);
+                self.tally.loop_turn = finished.loop_time.unwrap_or(self.tally.loop_turn);
+            }
             Event::StepStarted(started) => self.started(started, now)?,
             Event::StepSpawned(spawned) => self.spawned(spawned)?,
             Event::StepFinished(finished) => self.finished(finished, now)?,
@@ -287,6 +293,7 @@ impl Run {
     fn answered(&mut self, event: &StepAnswered, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.answered", &event.step)?;
         self.signals.extend(event.signal.clone());
+        self.acted = true;
         let rejected = event.choice == "reject";
         let failure = || {
             let said = event.message.as_deref().map(|m| format!(": {m}")).unwrap_or_default();

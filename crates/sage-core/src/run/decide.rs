@@ -36,7 +36,30 @@ pub enum Wait {
     Paused,
 }
 
+/// What becomes of a run in the background that nobody owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unowned {
+    /// Nothing: it is over.
+    Closed,
+    /// It needs an owner: the last one died, or what it waited for has come.
+    GoesOn,
+    /// It stands still until a person acts.
+    Waits,
+}
+
 impl Run {
+    /// `leaves`: its owner does not stay for a known time.
+    pub fn unowned(&self, leaves: bool) -> Unowned {
+        use PauseReason::{Approval, Budget, Unknown};
+        match self.status {
+            Status::Finished(_) | Status::Cancelled { .. } => Unowned::Closed,
+            Status::Running => Unowned::GoesOn,
+            Status::Paused { until: Some(_), .. } if !leaves => Unowned::GoesOn,
+            Status::Paused { reason: Approval | Unknown | Budget, .. } if self.acted => Unowned::GoesOn,
+            Status::Paused { .. } => Unowned::Waits,
+        }
+    }
+
     pub fn decide(&self) -> Vec<Action> {
         let mut actions: Vec<Action> = self.to_stop.iter().map(|&id| Action::Stop(id)).collect();
         actions.extend(self.to_repeat.iter().map(|&id| Action::Repeat(id)));

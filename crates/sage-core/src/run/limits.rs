@@ -21,6 +21,7 @@ impl Run {
             Event::LimitsChanged(changed) => self.changed = changed.clone(),
             Event::RunCleared(cleared) => {
                 self.signals.extend(cleared.signal.clone());
+                self.acted = true;
                 self.cleared(now);
             }
             Event::StepParked(parked) => self.parked(parked, now)?,
@@ -36,6 +37,7 @@ impl Run {
             Event::TargetReleased(released) => drop(self.parked.remove(&released.target)),
             Event::BudgetRaised(raised) => {
                 self.signals.extend(raised.signal.clone());
+                self.acted = true;
                 self.raise(&raised.node, raised.cap);
             }
             // All others are `apply`'s own.

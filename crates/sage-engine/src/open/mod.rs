@@ -4,6 +4,7 @@
 //! events are durable; no second copy of a step starts while a child of a dead owner may still live.
 
 mod deliver;
+mod detach;
 mod earlier;
 mod find;
 mod fold;
@@ -17,9 +18,10 @@ use std::sync::Arc;
 
 use sage_core::event::{EventError, Frozen, RunEdited, Settings};
 use sage_core::price::PriceTable;
-use sage_core::run::{FoldError, Run};
+use sage_core::run::{FoldError, Run, Unowned};
 use serde_json::{Map, Value};
 
+use crate::background::Record;
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
 use crate::journal::{Head, JournalError};
@@ -78,6 +80,8 @@ pub enum OpenError {
     NotOpen { feature: String, status: &'static str, what: &'static str },
     #[error("step `{0}` has an unknown outcome that a person must judge before the template may change")]
     Unanswered(String),
+    #[error("`{0}` does not go on by itself: it has ended, waits for a person, or is another run now")]
+    NotAlone(String),
     #[error("processes of an earlier owner are still alive: {0}")]
     Children(String),
     #[error("the owner did not take the signal in time")]
@@ -200,6 +204,8 @@ pub struct ResumeRequest {
     pub from: Option<String>,
     pub settings: Option<Settings>,
     pub no_wait: bool,
+    /// Only this run, and only if it goes on by itself: nobody is here who asked for it.
+    pub unattended: Option<String>,
 }
 
 /// A run as its journal tells it, without owning it.
@@ -209,4 +215,15 @@ pub struct Snapshot {
     pub dir: PathBuf,
     pub owner: Option<Owner>,
     pub head: Head,
+    /// Its record, if it runs in the background.
+    pub detached: Option<Record>,
+}
+
+impl Snapshot {
+    /// Somebody owns it, or will without anybody's doing.
+    pub fn is_alive(&self) -> bool {
+        let goes_on =
+            |record: &Record| record.over.is_none() && self.run.unowned(record.no_wait) == Unowned::GoesOn;
+        self.owner.is_some() || self.detached.as_ref().is_some_and(goes_on)
+    }
 }

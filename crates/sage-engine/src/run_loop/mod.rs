@@ -12,6 +12,7 @@
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
 mod asks;
+mod attention;
 mod beside;
 mod commit;
 mod effect;
@@ -50,6 +51,7 @@ use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::vfs::Vfs;
 pub use asks::Approvals;
+use attention::Attention;
 pub use commit::CommitMode;
 use commit::Committer;
 use effect::Effect;
@@ -206,6 +208,7 @@ pub struct RunLoop {
     /// Why everything is being stopped, to be journaled once nothing runs any more.
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
+    attention: Attention,
     done: bool,
 }
 
@@ -255,6 +258,7 @@ impl RunLoop {
             stopping: Stop::No,
             pausing: None,
             image,
+            attention: Attention::default(),
             done: false,
         }
     }
@@ -265,6 +269,12 @@ impl RunLoop {
 
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// Leaves the run as it is to another owner; its image is on disk.
+    pub fn leave(mut self) -> Run {
+        self.image.finish(&self.run, self.durable);
+        self.run
     }
 
     /// Runs to the end, a pause or a failure of the disk. Whatever the reason, no process of the run is left.
@@ -285,6 +295,7 @@ impl RunLoop {
     }
 
     async fn turn(&mut self) -> Result<(), LoopError> {
+        self.attention.begin();
         self.image.paint(&self.run, self.durable);
         if self.options.deliver_only {
             self.take_signals()?;
@@ -317,12 +328,15 @@ impl RunLoop {
             return Input::Timer;
         }
         let poll = self.options.signals.then(|| self.timers.next_poll());
-        tokio::select! {
+        self.attention.free();
+        let input = tokio::select! {
             biased;
             input = self.inputs.recv() => input.unwrap_or(Input::Interrupt),
             () = at(timer) => Input::Timer,
             () = at(poll) => Input::Poll,
-        }
+        };
+        self.attention.taken();
+        input
     }
 
     /// Everything that follows from the state as it is now.
@@ -342,7 +356,8 @@ impl RunLoop {
 
     /// Folds an event and puts it in the next batch. Gives the number of its record.
     fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
-        let (event, now) = (event.into(), self.around.clock.now_ms());
+        let (mut event, now) = (event.into(), self.around.clock.now_ms());
+        self.attention.stamp(&mut event);
         self.run.apply(&event, now)?;
         Ok(self.journal.append(event.kind(), now, &event)?)
     }

@@ -25,7 +25,7 @@ impl RunLoop {
         }
         let Some((reason, until)) = self.parked() else { return Ok(()) };
         let needs = self.needs().filter(|_| reason == PauseReason::Budget);
-        self.emit(RunPaused { reason, needs, until, signal: None })?;
+        self.emit(RunPaused { needs, until, ..RunPaused::new(reason) })?;
         if let Some(until) = until.filter(|_| !self.options.no_wait) {
             let ms = until.saturating_sub(self.around.clock.now_ms());
             self.waiting = Some(until);

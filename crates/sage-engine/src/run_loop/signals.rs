@@ -45,9 +45,9 @@ impl RunLoop {
                 self.emit(BudgetRaised { node, cap, signal: signal_id }).map(drop)
             }
             Signal::Clear if self.run.status.open() => self.clear(signal_id),
-            Signal::Pause if self.run.status == Status::Running => self
-                .emit(RunPaused { reason: PauseReason::User, needs: None, until: None, signal: signal_id })
-                .map(drop),
+            Signal::Pause if self.run.status == Status::Running => {
+                self.emit(RunPaused { signal: signal_id, ..RunPaused::new(PauseReason::User) }).map(drop)
+            }
             Signal::Cancel { resumable } if self.run.status.open() => {
                 self.waiting = None;
                 self.emit(RunCancelled { resumable, signal: signal_id })?;
@@ -76,7 +76,7 @@ impl RunLoop {
         if self.waiting.take().is_none() {
             return Ok(false);
         }
-        self.emit(RunPaused { reason, needs: None, until: None, signal })?;
+        self.emit(RunPaused { signal, ..RunPaused::new(reason) })?;
         Ok(true)
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::signal::deliver;
-use super::{feature, print, print_json};
+use super::{background, feature, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct ApproveArgs {
@@ -97,7 +97,9 @@ fn answer(
         )?;
     } else {
         print(format_args!("{step}: {choice}\n"));
-        if run.status != Status::Running {
+        if background::goes_on_by_itself(context, &feature) {
+            eprintln!("note: it goes on by itself in the background");
+        } else if run.status != Status::Running {
             eprintln!("hint: sage resume {feature}");
         }
     }

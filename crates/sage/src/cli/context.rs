@@ -14,7 +14,7 @@ use sage_engine::vfs::DiskFs;
 use super::config::Config;
 use super::failure::Failure;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Context {
     pub project: Project,
     pub config: Config,

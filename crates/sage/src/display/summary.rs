@@ -28,6 +28,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
     page.extend(usage_lines(run, style.width));
     page.extend(limit_lines::totals(run));
+    page.extend(blocked_line(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
     page.extend(next::lines(run));
@@ -151,6 +152,15 @@ fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
     line.append(facts);
     page.push(line);
     page
+}
+
+/// How much of its time the orchestrator could take no news. Shorter than a second, it is all beginning and end.
+fn blocked_line(run: &Run) -> Option<Line> {
+    const TELLING_US: u64 = 1_000_000;
+    let share = WorkflowMetrics::of(run).orchestrator_blocked_share?;
+    let telling = run.tally.loop_time().total_us >= TELLING_US;
+    let text = format!("  orchestrator blocked {:.1} % of the time", share * 100.0);
+    telling.then(|| Line::of(Tone::Dim, &text))
 }
 
 /// Innermost failures: what is around them failed because of them.
