@@ -14,6 +14,7 @@ mod command;
 mod complaint;
 mod executor;
 mod fake;
+pub mod fake_llm;
 mod note;
 mod outcome;
 mod params;
