@@ -19,6 +19,7 @@ use crate::executor::ExecutorConfig;
 use crate::outcome::Miss;
 use crate::params::Params;
 use crate::process::{self, Finished, Limits, Marker, Spec};
+use crate::talk::Talk;
 
 /// An argument of Linux ends at 128 KiB; longer scripts go through a file.
 const ARGUMENT_BYTES: usize = 100 * 1024;
@@ -57,6 +58,25 @@ impl<'a> Attempt<'a> {
         tokio::select! {
             finished = running => Ok(finished),
             never = self.pass_on_nudges(&nudge) => match never {},
+        }
+    }
+
+    /// Like `run`, with an input that stays open for as long as a `Mouth` of `talk` is there.
+    pub async fn converse(
+        &self,
+        argv: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        talk: Talk,
+        on_stdout: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<Finished, Miss> {
+        let stdin = Some(talk.path().to_path_buf());
+        let mut talking = std::pin::pin!(async {
+            talk.drive().await;
+            std::future::pending::<Infallible>().await
+        });
+        tokio::select! {
+            finished = self.run(argv, env, stdin, 0, on_stdout) => finished,
+            never = &mut talking => match never {},
         }
     }
 

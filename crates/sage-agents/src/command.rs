@@ -7,35 +7,22 @@
 //! Exit code 75 (EX_TEMPFAIL) is a passing failure, every other one but 0 a plain one. The last line of
 //! stderr can say more: why it failed, when to try again, and what was used (note.rs).
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sage_core::policy::FailureClass;
 use sage_core::port::StepOutcome;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent::AgentConfig;
 use crate::attempt::Attempt;
 use crate::complaint::Complaint;
 use crate::note::{self, Note};
 use crate::outcome::{Miss, exit_code, exit_message};
-use crate::params::variable;
 use crate::process::Finished;
 
 /// `sysexits.h`: a temporary failure, the caller is invited to try again.
 const EX_TEMPFAIL: i32 = 75;
-
-/// An agent of the project's configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AgentConfig {
-    pub name: String,
-    /// Which protocol it speaks; this version knows `command` and `fake`.
-    pub adapter: String,
-    pub command: Vec<String>,
-    pub env: BTreeMap<String, String>,
-}
 
 pub async fn run(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> StepOutcome {
     let mut finished = match start(attempt, agent).await {
@@ -79,10 +66,7 @@ fn env(
     agent: Option<&AgentConfig>,
     prompt: &std::path::Path,
 ) -> Result<Vec<(OsString, OsString)>, Miss> {
-    let mut env: Vec<(OsString, OsString)> = Vec::new();
-    for (name, value) in agent.iter().flat_map(|agent| &agent.env) {
-        env.push(variable(name, &Value::String(value.clone()))?);
-    }
+    let mut env = agent.map_or(Ok(Vec::new()), AgentConfig::variables)?;
     env.extend(attempt.params().env("env")?);
     env.push(("SAGE_PROMPT".into(), prompt.into()));
     env.extend(attempt.call.model.iter().map(|model| ("SAGE_MODEL".into(), model.into())));

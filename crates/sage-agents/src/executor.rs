@@ -8,8 +8,9 @@ use std::time::Duration;
 use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome};
 use sage_core::template::Kind;
 
+use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
-use crate::command::{self, AgentConfig};
+use crate::command;
 use crate::outcome::Miss;
 use crate::{fake, shell};
 
@@ -26,6 +27,8 @@ pub struct ExecutorConfig {
     /// In bytes, per stream.
     pub output_cap: usize,
     pub agents: BTreeMap<String, AgentConfig>,
+    /// Where sessions are kept; `None` switches them off.
+    pub sessions: Option<PathBuf>,
 }
 
 impl Default for ExecutorConfig {
@@ -35,6 +38,7 @@ impl Default for ExecutorConfig {
             grace: GRACE,
             output_cap: OUTPUT_CAP_BYTES,
             agents: BTreeMap::new(),
+            sessions: None,
         }
     }
 }
@@ -84,18 +88,22 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
         return Miss::invalid(format!("no agent is named; known: {}", known(attempt.config))).into();
     };
     let configured = attempt.config.agents.get(name);
-    match configured.map_or(name, |agent| agent.adapter.as_str()) {
+    let config = configured.cloned().or_else(|| AgentConfig::built_in(name));
+    let Some(config) = config else {
+        return Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into();
+    };
+    match config.adapter.as_str() {
         "fake" => fake::run(attempt).await,
         "command" => command::run(attempt, configured).await,
-        adapter if configured.is_some() => {
-            Miss::invalid(format!("agent `{name}` has the unknown adapter `{adapter}`")).into()
-        }
-        _ => Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into(),
+        adapter => match agent::adapter(adapter) {
+            Some(adapter) => agent::run(attempt, adapter, &config).await,
+            None => Miss::invalid(format!("agent `{name}` has the unknown adapter `{adapter}`")).into(),
+        },
     }
 }
 
 fn known(config: &ExecutorConfig) -> String {
-    let mut names: Vec<&str> = vec!["command", "fake"];
+    let mut names: Vec<&str> = AgentConfig::BUILT_IN.to_vec();
     names.extend(config.agents.keys().map(String::as_str));
     names.sort_unstable();
     names.dedup();

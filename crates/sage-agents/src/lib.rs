@@ -9,19 +9,23 @@
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
 //! and only a checked outcome is a success.
 
+pub mod agent;
 mod attempt;
 mod command;
 mod complaint;
 mod executor;
 mod fake;
 pub mod fake_llm;
+mod lines;
 mod note;
 mod outcome;
 mod params;
 mod process;
+pub mod session;
 mod shell;
+mod talk;
 
-pub use command::AgentConfig;
+pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};
 pub use fake::{FAULTS, fake_agent_main};
 pub use process::{KEEPER_ARG, Swept, keeper_main, lock_holders, start_time, sweep};

@@ -19,6 +19,23 @@ impl<'a> Params<'a> {
         self.get(name).map(|value| value.as_str().ok_or_else(|| wrong(name, "text"))).transpose()
     }
 
+    pub fn texts(self, name: &str) -> Result<Vec<String>, Miss> {
+        let Some(value) = self.get(name) else {
+            return Ok(Vec::new());
+        };
+        let list = value.as_array().ok_or_else(|| wrong(name, "a list of texts"))?;
+        list.iter().map(|item| word(item).ok_or_else(|| wrong(name, "a list of texts"))).collect()
+    }
+
+    pub fn count(self, name: &str) -> Result<Option<u32>, Miss> {
+        let count = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+        self.get(name).map(|value| count(value).ok_or_else(|| wrong(name, "a whole number"))).transpose()
+    }
+
+    pub fn number(self, name: &str) -> Result<Option<f64>, Miss> {
+        self.get(name).map(|value| value.as_f64().ok_or_else(|| wrong(name, "a number"))).transpose()
+    }
+
     pub fn flag(self, name: &str) -> Result<bool, Miss> {
         self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong(name, "true or false")))
     }

@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::Digest;
+use crate::role::Role;
 use crate::run::{Output, Run, StepId};
-use crate::template::Kind;
+use crate::template::{Isolation, Kind};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyParts(BTreeMap<String, Digest>);
@@ -60,6 +61,10 @@ impl Run {
         parts.text("kind", Some(operation.kind.name()));
         parts.text("agent", operation.agent.as_deref());
         parts.text("model", operation.model.as_deref());
+        parts.text("role", operation.role.map(Role::name));
+        if operation.isolation != Isolation::None {
+            parts.text("isolation", Some(operation.isolation.name()));
+        }
         parts.text("filter", operation.filter.as_ref().map(|f| f.text.as_str()));
         if let Some(expect) = &operation.expect {
             parts.add("expect", Digest::of_json(expect));

@@ -19,6 +19,7 @@ pub mod policy;
 pub mod port;
 pub mod price;
 pub mod read;
+pub mod role;
 pub mod run;
 pub mod schema;
 pub mod slug;

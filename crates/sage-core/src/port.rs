@@ -3,6 +3,8 @@
 //! `StepExecutor` is implemented once (sage-agents) and hosted by any engine. Every call may be made
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
+mod ask;
+
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -11,8 +13,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+
 use crate::policy::FailureClass;
-use crate::template::Kind;
+use crate::role::Role;
+use crate::template::{Isolation, Kind};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -31,11 +36,20 @@ pub struct StepCall {
     pub params: Map<String, Value>,
     pub agent: Option<String>,
     pub model: Option<String>,
+    /// What the agent may do; without one there are no limits of this sort.
+    pub role: Option<Role>,
+    /// The name of the conversation to go on with.
+    pub session: Option<String>,
+    pub isolation: Isolation,
     pub schema: Option<Value>,
     /// What `SAGE_INPUT` shall contain: `{params, inputs, steps, item?, index?}`.
     pub input: Value,
     pub timeout_ms: Option<u64>,
     pub idle_timeout_ms: Option<u64>,
+    /// The attempt before this one was lost: it may have finished without anybody knowing.
+    pub unknown: bool,
+    /// Why the attempt before this one was not good enough.
+    pub feedback: Option<String>,
 }
 
 /// Where an attempt works and how it is told to stop.
@@ -52,6 +66,8 @@ pub struct StepCx {
     pub stop: StopSignal,
     /// The step seems stuck and is reminded to go on; an adapter that cannot do that ignores it.
     pub nudge: Nudge,
+    /// Where an agent asks for permission.
+    pub questions: Questions,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
@@ -72,6 +88,22 @@ pub enum Progress {
     Usage(Usage),
     /// What the target says about its limits while it works.
     Quota(QuotaSignal),
+    /// Which session an agent's attempt belongs to, and what it knows of it.
+    Session { id: String, continuity: Continuity },
+}
+
+/// What an agent still knows when it begins to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Continuity {
+    /// Nothing was there before.
+    New,
+    /// Everything: the same conversation goes on.
+    Resumed,
+    /// Everything, in a copy of another conversation.
+    Forked,
+    /// Nothing: the conversation could not go on, and what it had been told is told again (R3).
+    Reloaded,
 }
 
 /// What a refusal says about trying again.

@@ -12,6 +12,7 @@ mod tests {
     use crate::policy::{FailureClass, FallbackOn};
     use crate::read::tests::DESIGN_EXAMPLE;
     use crate::read::{self, FIELD_LISTS};
+    use crate::role::Role;
     use crate::source::{Format, parse};
     use crate::template::Kind;
 
@@ -50,6 +51,9 @@ mod tests {
         assert_eq!(*on, json!(occasions));
         let target = schema.pointer("/$defs/target/pattern").unwrap().as_str().unwrap();
         assert!(target.contains(&read::TARGET_KINDS.join("|")), "{target}");
+        let mut roles: Vec<Value> = Role::ALL.map(|role| json!(role.name())).to_vec();
+        roles.push(Value::Null);
+        assert_eq!(schema.pointer("/$defs/operation/properties/role/enum"), Some(&Value::Array(roles)));
         let described =
             schema.pointer("/$defs/operation/properties/type/description").unwrap().as_str().unwrap();
         assert!(Kind::ALL.into_iter().all(|kind| described.contains(kind.name())), "{described}");
@@ -134,6 +138,7 @@ phases:
             "budget: 5",
             "budget: {tokens: 200k, usd: 0.5}",
             "budget: {tokens: 5}",
+            "role: auditor, session: 's-{{ feature }}', isolation: worktree",
         ] {
             assert_eq!(operation(field), [""; 0], "{field}");
         }
@@ -174,6 +179,9 @@ phases:
             "budget: [5usd]",
             "budget: {usd: 0}",
             "affinity: x",
+            "role: audtor",
+            "session: 7",
+            "isolation: jail",
         ] {
             assert_ne!(operation(field), [""; 0], "{field}");
         }

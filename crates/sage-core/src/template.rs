@@ -10,6 +10,7 @@ use crate::budget::Cap;
 use crate::policy::{
     Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget, StallPolicy, Tolerate,
 };
+use crate::role::Role;
 
 /// Byte offsets into the template's source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +68,25 @@ pub struct Repeat {
     pub from: Named,
     pub while_: Source,
     pub max: u32,
+}
+
+/// Where an operation works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// In the project itself.
+    #[default]
+    None,
+    /// In a git worktree and on a branch of its own.
+    Worktree,
+}
+
+impl Isolation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::None => "none",
+            Isolation::Worktree => "worktree",
+        }
+    }
 }
 
 /// What an operation does, with the parameters that only this kind has.
@@ -135,6 +155,10 @@ pub struct Operation {
     pub tolerate: Option<Tolerate>,
     pub agent: Option<String>,
     pub model: Option<String>,
+    pub role: Option<Role>,
+    /// A named conversation to go on with; may be Jinja.
+    pub session: Option<Source>,
+    pub isolation: Isolation,
     pub prompt: Option<Source>,
     pub schema: Option<Value>,
     /// The filter as one jq program (`top` and `minRelevance` are compiled to jq).

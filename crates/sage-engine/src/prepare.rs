@@ -12,7 +12,7 @@ use sage_core::expr::{self, Jq, Language};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
 use sage_core::run::{Children, Output, Run, StepId};
-use sage_core::template::{Kind, Operation};
+use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
@@ -33,6 +33,7 @@ pub struct Start {
     pub params: Map<String, Value>,
     pub parts: KeyParts,
     pub output: Option<String>,
+    pub session: Option<String>,
     pub wait: Option<Pending>,
 }
 
@@ -104,8 +105,9 @@ impl Request {
     fn try_prepare(self, blobs: &Blobs) -> Result<Prepared, String> {
         let operation = self.operation();
         if self.literal {
-            let output = operation.output.as_ref().map(|o| o.text.clone());
-            return self.start(operation.params.clone(), output);
+            let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
+            let (output, session) = (text(&operation.output), text(&operation.session));
+            return self.start(operation.params.clone(), output, session);
         }
         let context = self.facts.context(blobs).map_err(|e| e.to_string())?;
         // A fan-out decides once for all of its items.
@@ -124,10 +126,13 @@ impl Request {
         if operation.kind == Kind::Workflow {
             return self.sub_workflow(&params, blobs);
         }
-        let rendered = |source: &sage_core::template::Source| expr::render(&source.text, &context);
-        let output =
-            operation.output.as_ref().map(rendered).transpose().map_err(|e| format!("`output`: {e}"))?;
-        self.start(params, output)
+        let rendered = |name: &str, source: &Option<Source>| {
+            let text = source.as_ref().map(|source| expr::render(&source.text, &context));
+            text.transpose().map_err(|e| format!("`{name}`: {e}"))
+        };
+        let output = rendered("output", &operation.output)?;
+        let session = rendered("session", &operation.session)?;
+        self.start(params, output, session)
     }
 
     fn fan_out(&self, context: &Value, blobs: &Blobs) -> Result<Prepared, String> {
@@ -167,7 +172,15 @@ impl Request {
         Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
     }
 
-    fn start(&self, params: Map<String, Value>, output: Option<String>) -> Result<Prepared, String> {
+    fn start(
+        &self,
+        params: Map<String, Value>,
+        output: Option<String>,
+        session: Option<String>,
+    ) -> Result<Prepared, String> {
+        if session.as_ref().is_some_and(|name| name.trim().is_empty()) {
+            return Err("`session` is empty".into());
+        }
         let mut parts = self.base.clone();
         parts.rendered(&params);
         parts.text("output", output.as_deref());
@@ -176,13 +189,14 @@ impl Request {
             Kind::Approval => Some(approval(&params)?),
             _ => None,
         };
-        Ok(Prepared::Start(Box::new(Start { params, parts, output, wait })))
+        Ok(Prepared::Start(Box::new(Start { params, parts, output, session, wait })))
     }
 }
 
 fn is_literal(operation: &Operation, fan: bool) -> bool {
-    let output = operation.output.as_ref().is_some_and(|o| expr::is_dynamic(&o.text));
-    !operation.dynamic && !output && operation.when.is_none() && !fan && operation.kind != Kind::Workflow
+    let mut texts = [&operation.output, &operation.session].into_iter().flatten();
+    let rendered = texts.any(|source| expr::is_dynamic(&source.text));
+    !operation.dynamic && !rendered && operation.when.is_none() && !fan && operation.kind != Kind::Workflow
 }
 
 fn evaluate(program: &str, context: &Value) -> Result<Value, expr::ExprError> {
@@ -236,7 +250,7 @@ pub struct Wanted {
 fn mentioned(operation: &Operation) -> Wanted {
     let mut wanted = Wanted::default();
     let jq = [&operation.when, &operation.foreach];
-    let jinja = [&operation.output];
+    let jinja = [&operation.output, &operation.session];
     let mut params = Vec::new();
     strings(&Value::Object(operation.params.clone()), &mut params);
     let texts = jq.into_iter().flatten().map(|s| (s.text.as_str(), Language::Jq));

@@ -58,6 +58,10 @@ impl Project {
         self.state().join("limits")
     }
 
+    pub fn sessions(&self) -> PathBuf {
+        self.dir.join("sessions")
+    }
+
     pub fn templates(&self) -> PathBuf {
         self.dir.join("templates")
     }

@@ -44,10 +44,15 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         params: [(if fake { "script" } else { "run" }.to_string(), script.into())].into_iter().collect(),
         agent: fake.then(|| "fake".into()),
         model: None,
+        role: None,
+        session: None,
+        isolation: Default::default(),
         schema: None,
         input: serde_json::Value::Null,
         timeout_ms: None,
         idle_timeout_ms: None,
+        unknown: false,
+        feedback: None,
     };
     let cx = StepCx {
         project: PathBuf::from(project),
@@ -56,6 +61,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         proofs: Vec::new(),
         stop: StopSignal::default(),
         nudge: Default::default(),
+        questions: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

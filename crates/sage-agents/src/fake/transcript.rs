@@ -5,12 +5,11 @@ use serde_json::Value;
 
 use super::line::Line;
 use crate::complaint::Complaint;
+use crate::lines::Lines;
 
 #[derive(Debug)]
 pub struct Transcript {
-    /// The line that has not ended yet; empty while an overlong one is skipped.
-    open: Vec<u8>,
-    skipping: bool,
+    lines: Lines,
     /// Longest line, and most text that is kept.
     cap_bytes: usize,
     pub text: String,
@@ -25,8 +24,7 @@ pub struct Transcript {
 impl Transcript {
     pub fn new(cap_bytes: usize) -> Transcript {
         Transcript {
-            open: Vec::new(),
-            skipping: false,
+            lines: Lines::new(cap_bytes),
             cap_bytes,
             text: String::new(),
             usage: Usage::default(),
@@ -38,43 +36,22 @@ impl Transcript {
 
     /// Takes in a chunk of output; `tell` hears what others need to know at once.
     pub fn push(&mut self, chunk: &[u8], tell: &dyn Fn(Progress)) {
-        let mut parts = chunk.split(|byte| *byte == b'\n').peekable();
-        while let Some(part) = parts.next() {
-            self.extend(part);
-            if parts.peek().is_some() {
-                self.close(tell);
-            }
-        }
+        self.read(tell, |lines, take| lines.push(chunk, take));
     }
 
     /// The stream is over; a last line without its newline counts if it is whole.
     pub fn end(&mut self, tell: &dyn Fn(Progress)) {
-        self.close(tell);
+        self.read(tell, |lines, take| lines.end(take));
+        self.garbage_lines += self.lines.overlong;
     }
 
-    fn extend(&mut self, part: &[u8]) {
-        if self.open.len() + part.len() > self.cap_bytes {
-            self.skipping = true;
-            self.open = Vec::new();
-        }
-        if !self.skipping {
-            self.open.extend_from_slice(part);
-        }
-    }
-
-    fn close(&mut self, tell: &dyn Fn(Progress)) {
-        let line = std::mem::take(&mut self.open);
-        if std::mem::take(&mut self.skipping) {
-            self.garbage_lines += 1;
-            return;
-        }
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        match serde_json::from_slice(&line) {
+    fn read(&mut self, tell: &dyn Fn(Progress), feed: impl FnOnce(&mut Lines, &mut dyn FnMut(&[u8]))) {
+        let mut lines = std::mem::replace(&mut self.lines, Lines::new(self.cap_bytes));
+        feed(&mut lines, &mut |line| match serde_json::from_slice(line) {
             Ok(line) => self.take(line, tell),
             Err(_) => self.garbage_lines += 1,
-        }
+        });
+        self.lines = lines;
     }
 
     fn take(&mut self, line: Line, tell: &dyn Fn(Progress)) {
@@ -126,7 +103,7 @@ mod tests {
         let mut transcript = Transcript::new(100);
         for _ in 0..1_000 {
             transcript.push(b"xxxxxxxxxx", &|_| {});
-            assert!(transcript.open.capacity() <= 200);
+            assert!(transcript.lines.held() <= 200);
         }
         transcript.push(b"\n", &|_| {});
         for _ in 0..100 {

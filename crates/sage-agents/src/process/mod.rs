@@ -20,7 +20,7 @@ mod tree;
 
 pub use capture::Captured;
 pub use keeper::{KEEPER_ARG, keeper_main};
-pub use run::{End, Finished, Limits, run};
+pub use run::{End, Finished, Limits, private_file, run};
 pub use signal::signal_name;
 pub use spawn::Spec;
 pub use sweep::{Marker, Swept, lock_holders, sweep};

@@ -36,6 +36,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const KEEPER_PATIENCE: Duration = Duration::from_secs(15);
 /// After the tree is gone only a stranger can still hold the pipes: what is in them is taken, no more.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(1);
+/// While somebody thinks about a question of the program, its clocks stand still; looked at this often.
+const QUESTION_TICK: Duration = Duration::from_secs(1);
 /// A day without any deadline of ours: the loop has nothing to do then, and a wake-up is harmless.
 const NO_DEADLINE: Duration = Duration::from_secs(86_400);
 
@@ -139,6 +141,8 @@ struct Supervisor<'a> {
     cx: &'a StepCx,
     started: Instant,
     last_alive: Instant,
+    /// Since when a question of the program is open.
+    asking_since: Option<Instant>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -160,11 +164,13 @@ impl<'a> Supervisor<'a> {
             cx,
             started: now,
             last_alive: now,
+            asking_since: None,
         }
     }
 
     async fn supervise(mut self, marker: &Marker, on_stdout: &mut (dyn FnMut(&[u8]) + Send)) -> Finished {
         let status = loop {
+            self.hold_clocks();
             let input = self.next_input().await;
             match input {
                 Input::Stdout => self.read_stdout(on_stdout),
@@ -205,6 +211,7 @@ impl<'a> Supervisor<'a> {
     fn next_deadline(&self) -> Instant {
         let far = Instant::now() + NO_DEADLINE;
         match &self.state {
+            State::Running if self.asking_since.is_some() => Instant::now() + QUESTION_TICK,
             State::Running => {
                 let timeout = self.limits.timeout.and_then(|limit| self.started.checked_add(limit));
                 let idle = self.limits.idle_timeout.and_then(|limit| self.last_alive.checked_add(limit));
@@ -279,9 +286,24 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Time in which a person thinks is not the program's.
+    fn hold_clocks(&mut self) {
+        let now = Instant::now();
+        match (self.asking_since, self.cx.questions.open()) {
+            (None, 1..) => self.asking_since = Some(now),
+            (Some(since), 0) => {
+                self.started += now - since;
+                self.last_alive = now;
+                self.asking_since = None;
+            }
+            _ => {}
+        }
+    }
+
     fn check_deadlines(&mut self) {
         let now = Instant::now();
         match &self.state {
+            State::Running if self.asking_since.is_some() => {}
             State::Running => {
                 if let Some(limit) = self.limits.timeout.filter(|limit| now - self.started >= *limit) {
                     let limit = humantime::format_duration(limit);

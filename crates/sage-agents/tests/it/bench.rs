@@ -47,10 +47,15 @@ impl Bench {
             params: params.as_object().unwrap().clone(),
             agent: None,
             model: None,
+            role: None,
+            session: None,
+            isolation: Default::default(),
             schema: None,
             input: json!({"params": {}, "inputs": {"who": "you"}}),
             timeout_ms: None,
             idle_timeout_ms: None,
+            unknown: false,
+            feedback: None,
         };
         let cx = StepCx {
             project: dir.path().to_path_buf(),
@@ -59,6 +64,7 @@ impl Bench {
             proofs: Vec::new(),
             stop: StopSignal::default(),
             nudge: Default::default(),
+            questions: Default::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config =

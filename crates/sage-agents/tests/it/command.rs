@@ -133,6 +133,7 @@ async fn configured_agents_are_found_by_name() {
         adapter: "command".into(),
         command: vec!["sh".into(), "-c".into(), "echo \"$VOICE: $(cat)\"".into()],
         env: [("VOICE".to_string(), "high".to_string())].into(),
+        ..AgentConfig::default()
     };
     let mut bench = Bench::new(Kind::Agent, json!({"prompt": "polly"})).agent(parrot.clone());
     bench.call.agent = Some("parrot".into());

@@ -86,6 +86,12 @@ impl<'t> Check<'_, 't> {
                 self.jq(source, &Site { field: &|| field(name), name, who });
             }
         }
+        if let Some(source) = &operation.session {
+            self.jinja(
+                source,
+                &Site { field: &|| field("session"), name: "session", who: Who::Before(step) },
+            );
+        }
         if let Some(source) = &operation.output {
             self.jinja(source, &Site { field: &|| field("output"), name: "output", who: Who::After(step) });
         }

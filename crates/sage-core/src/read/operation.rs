@@ -7,8 +7,9 @@ use super::place::Place;
 use super::{Base, Library, fallback, filter, id, limits, params, policies};
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
 use crate::expr;
+use crate::role::{Role, UnknownRole};
 use crate::source::{Data, Node};
-use crate::template::{Kind, Operation, Source, Span};
+use crate::template::{Isolation, Kind, Operation, Source, Span};
 
 pub const OPERATION_FIELDS: &[&str] = &[
     "id",
@@ -45,7 +46,7 @@ pub const OPERATION_FIELDS: &[&str] = &[
 ];
 
 /// Only time or money is lost when these are left out, so they are accepted with a warning.
-const WITHOUT_EFFECT: &[&str] = &["cache", "session", "role"];
+const WITHOUT_EFFECT: &[&str] = &["cache"];
 
 pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
 
@@ -88,6 +89,9 @@ pub fn read(
         tolerate: policies::tolerate(&fields, problems),
         agent: given.agent,
         model: given.model,
+        role: role(&fields, problems),
+        session: fields.source("session", problems),
+        isolation: isolation(&fields, known_kind, problems),
         prompt: given.prompt,
         schema,
         filter: own_filter.or(base_filter),
@@ -184,20 +188,45 @@ fn refuse_kind(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) 
 
 /// What would give another result if it were ignored is refused.
 fn refuse_unavailable(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
-    let mut refuse = |name: &str, span: Span, what: &str| {
-        let message = format!("`{what}` is not available in this version");
-        problems.push(Diagnostic::error(fields.place.field(name), span, message));
-    };
     if let Some(node) = fields.get("verify") {
-        refuse("verify", node.span, "verify");
+        let message = "`verify` is not available in this version";
+        problems.push(Diagnostic::error(fields.place.field("verify"), node.span, message));
     }
-    match fields.get("isolation").map(|node| (node.as_str(), node)) {
-        None | Some((Some("none"), _)) => {}
-        Some((Some("worktree"), node)) => refuse("isolation", node.span, "isolation: worktree"),
-        Some((_, node)) => {
-            problems.push(expected("`none` or `worktree`", node, &fields.place.field("isolation")));
+}
+
+fn role(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Role> {
+    let text = fields.text("role", problems)?;
+    let span = fields.get("role").map_or(fields.span, |node| node.span);
+    let report = |unknown: UnknownRole| {
+        let problem = Diagnostic::error(fields.place.field("role"), span, unknown.to_string());
+        problems.push(problem.hint(unknown.hint));
+    };
+    Role::parse(text).map_err(report).ok()
+}
+
+fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnostics) -> Isolation {
+    let Some(node) = fields.get("isolation") else { return Isolation::None };
+    let place = fields.place.field("isolation");
+    match node.as_str() {
+        Some("none") => return Isolation::None,
+        Some("worktree") => {}
+        _ => {
+            problems.push(expected("`none` or `worktree`", node, &place));
+            return Isolation::None;
         }
     }
+    if let Some(kind) = kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow)) {
+        let message = format!("`isolation` has no effect on a step of the kind `{}`", kind.name());
+        problems.push(Diagnostic::warning(place, node.span, message));
+        return Isolation::None;
+    }
+    if let Some(hedge) = fields.get("hedge") {
+        let message = "a step with `isolation: worktree` cannot be hedged";
+        let problem = Diagnostic::error(fields.place.field("hedge"), hedge.span, message);
+        let hint = "both attempts would write to the same worktree: leave out one of the two";
+        problems.push(problem.also(node.span, "isolation").hint(hint));
+    }
+    Isolation::Worktree
 }
 
 pub fn is_available(kind: Kind) -> bool {
@@ -212,7 +241,6 @@ fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
         }
         let place = fields.place.field(name);
         let (fits, what) = match (name, &node.data) {
-            ("session" | "role", data) => (matches!(data, Data::Str(_)), "text"),
             ("cache", data) => (matches!(data, Data::Map(_) | Data::Bool(_)), "an object such as {ttl: 30d}"),
             _ => (true, ""),
         };

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::policy::{Backoff, FailureClass, Jitter, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
+use crate::role::Role;
 use crate::source::{Format, SourceText, parse};
-use crate::template::{Operation, Phase};
+use crate::template::{Isolation, Operation, Phase};
 
 fn library() -> Library {
     let agent = |prompt: &str| Base { prompt: Some(prompt.to_owned()), ..Base::new(Kind::Agent) };
@@ -428,6 +429,38 @@ fn types_are_kinds_or_named_operations() {
     assert_eq!((own.filter.unwrap().text.as_str(), own.schema), (".[0]", Some(json!(true))));
 }
 
+// covers: S6, R6
+#[test]
+fn role_session_and_isolation_are_typed() {
+    let own =
+        operation("{type: agent, prompt: p, role: auditor, session: 's-{{ feature }}', isolation: worktree}");
+    assert_eq!((own.role, own.isolation), (Some(Role::Auditor), Isolation::Worktree));
+    assert_eq!(own.session.unwrap().text, "s-{{ feature }}");
+    let none = operation("{type: agent, prompt: p, role: null, isolation: none}");
+    assert_eq!((none.role, none.session, none.isolation), (None, None, Isolation::None));
+    assert_eq!(
+        said("{type: agent, prompt: p, role: audtor}"),
+        [".role: unknown role `audtor` (did you mean `auditor`?)"]
+    );
+    let boss = said("{type: agent, prompt: p, role: boss}").remove(0);
+    assert!(boss.starts_with(".role: unknown role `boss` (roles: planner, implementer, "), "{boss}");
+    assert_eq!(said("{type: agent, prompt: p, role: 7}"), [".role: expected text, found the number 7"]);
+    assert_eq!(said("{type: agent, prompt: p, session: 7}"), [".session: expected text, found the number 7"]);
+    assert_eq!(
+        said("{type: agent, prompt: p, isolation: jail}"),
+        [".isolation: expected `none` or `worktree`, found text"]
+    );
+    assert_eq!(
+        said("{type: pause.short, isolation: worktree}"),
+        ["warning .isolation: `isolation` has no effect on a step of the kind `sleep`"]
+    );
+    assert_eq!(
+        said("{type: agent, prompt: p, hedge: 5s, isolation: worktree}"),
+        [".hedge: a step with `isolation: worktree` cannot be hedged \
+          (both attempts would write to the same worktree: leave out one of the two)"]
+    );
+}
+
 #[test]
 fn what_this_version_cannot_do_is_never_ignored() {
     for kind in ["tool", "script", "verify", "synthesize"] {
@@ -438,24 +471,13 @@ fn what_this_version_cannot_do_is_never_ignored() {
     }
     assert_eq!(said("{type: old.tool}"), [".type: the kind `tool` is not available in this version"]);
     assert_eq!(
-        said("{type: pause.short, isolation: worktree}"),
-        [".isolation: `isolation: worktree` is not available in this version"]
-    );
-    assert_eq!(
         said("{type: pause.short, verify: {}}"),
         [".verify: `verify` is not available in this version"]
     );
-    assert_eq!(said("{type: pause.short, isolation: none}"), [""; 0]);
     assert_eq!(
-        said("{type: pause.short, isolation: jail}"),
-        [".isolation: expected `none` or `worktree`, found text"]
+        said("{type: pause.short, cache: {ttl: 30d}}"),
+        ["warning .cache: `cache` has no effect in this version"]
     );
-    for field in ["cache: {ttl: 30d}", "session: s", "role: r"] {
-        let name = field.split(':').next().unwrap();
-        let expected = format!("warning .{name}: `{name}` has no effect in this version");
-        assert_eq!(said(&format!("{{type: pause.short, {field}}}")), [expected]);
-    }
-    assert_eq!(said("{type: pause.short, session: 7}"), [".session: expected text, found the number 7"]);
     assert_eq!(
         said("{type: pause.short, affinity: cpu}"),
         [".affinity: unknown field `affinity` (affinity rules are in sage.toml: [[affinity]])"]

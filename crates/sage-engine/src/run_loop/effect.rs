@@ -102,6 +102,7 @@ impl RunLoop {
             proofs: live.permit.as_ref().map(Permit::proofs).unwrap_or_default(),
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
+            questions: Default::default(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

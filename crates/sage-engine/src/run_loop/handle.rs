@@ -57,7 +57,7 @@ impl RunLoop {
                 }
                 Ok(())
             }
-            Progress::Alive | Progress::Spawned { .. } => Ok(()),
+            Progress::Alive | Progress::Spawned { .. } | Progress::Session { .. } => Ok(()),
         }
     }
 

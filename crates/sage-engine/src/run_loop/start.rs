@@ -111,7 +111,7 @@ impl RunLoop {
             }
             None => {
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);
-                let call = self.call(id, attempt, key, start.params);
+                let call = self.call(id, attempt, key, start.params, start.session);
                 if self.run.alternative(id).is_some() || self.run.operation(id).agent.is_none() {
                     (started.agent, started.model) = (call.agent.clone(), call.model.clone());
                 }
@@ -171,6 +171,7 @@ impl RunLoop {
         attempt: u32,
         key: Digest,
         params: serde_json::Map<String, serde_json::Value>,
+        session: Option<String>,
     ) -> StepCall {
         let operation = self.run.operation(id);
         StepCall {
@@ -183,10 +184,15 @@ impl RunLoop {
             params,
             agent: self.run.agent_of(id).map(str::to_string),
             model: self.run.model_of(id).map(str::to_string),
+            role: operation.role,
+            session,
+            isolation: operation.isolation,
             schema: operation.schema.clone(),
             input: serde_json::Value::Null,
             timeout_ms: self.attempt_timeout_ms(id, 0),
             idle_timeout_ms: operation.idle_timeout_ms,
+            unknown: self.run.step(id).unknown,
+            feedback: self.run.step(id).failure.as_ref().map(|failure| failure.message.clone()),
         }
     }
 }

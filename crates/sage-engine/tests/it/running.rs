@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use sage_core::event::Event;
+use sage_core::role::Role;
 use sage_core::run::{Run, Status};
+use sage_core::template::Isolation;
 use sage_core::verdict::Verdict;
 use sage_engine::control::Signal;
 use sage_engine::sim::SimFs;
@@ -561,4 +564,54 @@ phases:
         "attempt 6 is the third of the second round"
     );
     assert_eq!(world.begun("p/x"), 6);
+}
+
+// covers: S6, R6
+#[test]
+fn role_session_and_isolation_reach_the_executor() {
+    let world = world();
+    let text = "
+name: told
+phases:
+  - id: a
+    operations: { id: x, type: shell, role: auditor, session: plain, isolation: worktree, params: { run: one } }
+  - id: b
+    dependencies: [a]
+    operations:
+      - { id: y, type: shell, session: '{{ feature }}-{{ steps[\"a/x\"].result.stdout }}', params: { run: x } }
+      - { id: empty, type: shell, session: '{{ \"\" }}', params: { run: x } }
+      - { id: each, type: shell, foreach: '[1, 2]', session: 's{{ item }}', params: { run: x } }
+";
+    let run = run(&world, text);
+    let given = |path: &str| world.steps.given.lock().unwrap().get(path).cloned();
+    assert_eq!(given("a/x"), Some((Some(Role::Auditor), Some("plain".into()), Isolation::Worktree)));
+    assert_eq!(given("b/y"), Some((None, Some("f-one".into()), Isolation::None)));
+    assert_eq!(given("b/each[1]").unwrap().1.as_deref(), Some("s2"));
+    assert_eq!(given("b/empty"), None);
+    let errors = format!("{:?}", sage_core::wire::errors(&run));
+    assert!(errors.contains("`session` is empty"), "{errors}");
+}
+
+// covers: P5
+#[test]
+fn role_and_isolation_are_parts_of_the_key_only_when_they_are_given() {
+    let parts = |fields: &str| {
+        let world = world();
+        run(
+            &world,
+            &format!(
+                "name: k\nphases:\n  - id: p\n    operations: {{ id: x, type: shell, {fields} params: {{ run: x }} }}\n"
+            ),
+        );
+        world.events().into_iter().find_map(|(_, event)| match event {
+            Event::StepStarted(started) => Some(started.parts.keys().cloned().collect::<Vec<_>>().join(" ")),
+            _ => None,
+        })
+    };
+    assert_eq!(parts("").unwrap(), "inputs kind params path");
+    assert_eq!(parts("session: s, isolation: none,"), parts(""));
+    assert_eq!(
+        parts("role: cleaner, isolation: worktree,").unwrap(),
+        "inputs isolation kind params path role"
+    );
 }

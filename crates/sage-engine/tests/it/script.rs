@@ -12,6 +12,8 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{
     BoxFuture, Progress, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage,
 };
+use sage_core::role::Role;
+use sage_core::template::Isolation;
 use sage_engine::clock::Clock;
 use serde_json::{Value, json};
 
@@ -24,10 +26,14 @@ pub struct Steps {
     pub begun: Mutex<BTreeMap<String, u32>>,
     pub ended: Mutex<BTreeMap<String, u32>>,
     pub calls: Mutex<Vec<Call>>,
+    /// Path -> role, session and isolation of its last call.
+    pub given: Mutex<BTreeMap<String, Given>>,
     /// Agents whose provider refuses everything until then, and how it says so.
     pub closed: Mutex<BTreeMap<String, Closed>>,
     pub clock: Mutex<Option<Clock>>,
 }
+
+pub type Given = (Option<Role>, Option<String>, Isolation);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -148,6 +154,8 @@ impl StepExecutor for Scripted {
         let steps = self.0.clone();
         Box::pin(async move {
             *steps.begun.lock().unwrap().entry(call.path.clone()).or_default() += 1;
+            let given = (call.role, call.session.clone(), call.isolation);
+            steps.given.lock().unwrap().insert(call.path.clone(), given);
             let number = steps.calls.lock().unwrap().len();
             let (path, attempt, agent) = (call.path.clone(), call.attempt, call.agent.clone());
             let from_ms = steps.now_ms();

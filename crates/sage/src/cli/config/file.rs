@@ -60,10 +60,17 @@ impl Size {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AgentFile {
+    pub adapter: Option<String>,
     pub command: Option<Vec<String>>,
     pub env: BTreeMap<String, String>,
+    pub model: Option<String>,
+    pub max_turns: Option<u32>,
+    pub api: Option<String>,
+    pub url: Option<String>,
+    pub api_key_env: Option<String>,
+    pub mcp_servers: serde_json::Map<String, serde_json::Value>,
     pub provider: Option<String>,
     pub account: Option<String>,
     pub budget: Option<String>,

@@ -35,6 +35,7 @@ pub struct Config {
     pub file: File,
     pub parallel: u32,
     pub parallel_enabled: bool,
+    pub switches: Switched,
     pub timeout_ms: Option<u64>,
     pub budget: Option<Cap>,
     pub priority: Option<u8>,
@@ -88,7 +89,7 @@ impl Config {
         let timeout =
             pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
         let timeout_ms = duration(&timeout)?;
-        let parallel_enabled = switches(&mut settings, &file)?;
+        let switches = switches(&mut settings, &file)?;
         pick(&mut settings, "agent", &[], file.agent.clone(), "(none)".into());
         pick(&mut settings, "template", &[], file.template.clone(), "feature".into());
         pick(&mut settings, "budget", &[], file.budget.clone(), "(none)".into());
@@ -107,7 +108,8 @@ impl Config {
         tell_prices(&mut settings, &file);
         Ok(Config {
             parallel,
-            parallel_enabled,
+            parallel_enabled: switches.parallel,
+            switches,
             timeout_ms: Some(timeout_ms),
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
@@ -126,14 +128,20 @@ impl Config {
 
     pub fn agents(&self) -> BTreeMap<String, AgentConfig> {
         let agent = |(name, agent): (&String, &AgentFile)| {
-            // `[agents.fake]` may only say what it may spend; it is the scripted agent all the same.
-            let command = agent.command.clone().unwrap_or_default();
-            let scripted = name == "fake" && command.is_empty();
+            // A built-in agent may only be given limits or variables; it is the same agent all the same.
+            let own = AgentConfig::built_in(name).filter(|_| agent.command.is_none()).unwrap_or_default();
+            let adapter = agent.adapter.clone().unwrap_or(own.adapter);
             let config = AgentConfig {
                 name: name.clone(),
-                adapter: if scripted { "fake".into() } else { "command".into() },
-                command,
+                adapter: if adapter.is_empty() { "command".into() } else { adapter },
+                command: agent.command.clone().unwrap_or(own.command),
                 env: agent.env.clone(),
+                model: agent.model.clone(),
+                max_turns: agent.max_turns,
+                api: agent.api.clone(),
+                url: agent.url.clone(),
+                api_key_env: agent.api_key_env.clone(),
+                mcp_servers: agent.mcp_servers.clone(),
             };
             (name.clone(), config)
         };
@@ -146,8 +154,17 @@ impl Config {
     }
 }
 
-/// Whether steps may run at once at all; the other switches are only shown.
-fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<bool, Failure> {
+/// What is switched on: each can be switched off without harm to the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Switched {
+    /// Steps may run at once at all.
+    pub parallel: bool,
+    pub background: bool,
+    pub wakes: bool,
+    pub sessions: bool,
+}
+
+fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<Switched, Failure> {
     let given = &file.switches;
     let switches = [
         ("switches.parallel", ["SAGE_PARALLEL", "ENABLE_PARALLEL_EXECUTION"], given.parallel),
@@ -155,15 +172,13 @@ fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<bool, Failure> {
         ("switches.wakes", ["SAGE_WAKES", "ENABLE_WAKE_MESSAGING"], given.wakes),
         ("switches.sessions", ["SAGE_SESSIONS", "ENABLE_SESSION_PERSISTENCE"], given.sessions),
     ];
-    let mut parallel_enabled = true;
-    for (name, variables, given) in switches {
+    let mut on = [true; 4];
+    for (on, (name, variables, given)) in on.iter_mut().zip(switches) {
         let value = pick(settings, name, &variables, given.map(|b| b.to_string()), "true".into());
-        let on = switch(&value, variables[0])?;
-        if name == "switches.parallel" {
-            parallel_enabled = on;
-        }
+        *on = switch(&value, variables[0])?;
     }
-    Ok(parallel_enabled)
+    let [parallel, background, wakes, sessions] = on;
+    Ok(Switched { parallel, background, wakes, sessions })
 }
 
 fn pools(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String, u32>, Failure> {

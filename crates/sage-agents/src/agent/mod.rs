@@ -1,0 +1,100 @@
+//! The `Agent` port: one turn of a conversation with a coding agent or a model, whatever program it is.
+//!
+//! ```text
+//! agent::run --Order--> Agent::turn (claude, codex, acp, llm) --> program or endpoint
+//!     |      <--Turn--        |
+//!  session                    +--Feed--> text, tools, usage, quota, questions, the conversation's own id
+//! ```
+//! What must stay true: an adapter never decides about retries, money or permissions; success is only what the
+//! agent's own terminal event says, never an exit code; after `turn` nothing of the agent is left running.
+
+mod config;
+mod feed;
+mod order;
+mod run;
+mod turn;
+
+use std::path::Path;
+
+use sage_core::port::BoxFuture;
+use serde::Serialize;
+
+pub use config::AgentConfig;
+pub use feed::{Feed, News, OnNews};
+pub use order::{Conversation, Order};
+pub use run::run;
+pub use turn::Turn;
+
+use crate::attempt::Attempt;
+
+/// Everything that speaks this port, by the adapter's name.
+pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
+    ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
+}
+
+static ADAPTERS: &[&dyn Agent] = &[];
+
+/// One kind of agent. Stateless: everything it needs to know comes with the order.
+pub trait Agent: Send + Sync {
+    /// The adapter's name: `claude`.
+    fn name(&self) -> &'static str;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// Whether it is there, which version it is and whether it is logged in. Costs no tokens.
+    fn probe<'a>(&'a self, config: &'a AgentConfig) -> BoxFuture<'a, Probe>;
+
+    /// Whether a new conversation gets the id that the order proposes; else the agent tells its own.
+    fn chooses_id(&self) -> bool {
+        false
+    }
+
+    /// Whether a conversation can go on, as far as that can be told without asking the agent.
+    fn knows(&self, _config: &AgentConfig, _conversation: &str, _cwd: &Path) -> bool {
+        true
+    }
+
+    /// Says the order's prompt and works until the agent has answered.
+    fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn>;
+}
+
+/// What an agent can do, beyond answering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Capabilities {
+    /// A conversation can go on later, in another process.
+    pub resume: bool,
+    pub fork: bool,
+    /// Asks before it uses a tool.
+    pub asks: bool,
+    /// Sees to it itself that an answer fits a schema.
+    pub schema: bool,
+    /// Tells what it uses while it works, not only at its end.
+    pub live_usage: bool,
+    /// Ends by itself at a number of turns.
+    pub max_turns: bool,
+    /// Ends by itself at an amount of money.
+    pub max_budget: bool,
+}
+
+/// What is known about an agent on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    /// Where its program is; an endpoint has its address here.
+    pub found: Option<String>,
+    pub version: Option<String>,
+    pub auth: Auth,
+    /// What to do about what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Auth {
+    #[default]
+    Unknown,
+    Missing,
+    Ready,
+}

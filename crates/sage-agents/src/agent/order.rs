@@ -1,0 +1,75 @@
+//! What an agent is asked to do in one turn: everything is decided, an adapter only translates.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use sage_core::port::Usage;
+use sage_core::role::{Access, Role};
+use serde_json::{Map, Value};
+
+use super::AgentConfig;
+use crate::attempt::Attempt;
+use crate::outcome::Miss;
+
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub config: AgentConfig,
+    pub prompt: String,
+    pub system: Option<String>,
+    pub model: Option<String>,
+    /// The answer shall be JSON that fits this.
+    pub schema: Option<Value>,
+    /// What its role lets it do. Enforced by tools and sandbox, not by words.
+    pub access: Access,
+    /// Tools that it may use without asking, in the agent's own spelling; from `params.tools`.
+    pub tools: Vec<String>,
+    pub conversation: Conversation,
+    pub cwd: PathBuf,
+    pub env: Vec<(OsString, OsString)>,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub mcp_servers: Map<String, Value>,
+    /// Where the session keeps its files; of agents that keep their own conversations nothing is there.
+    pub session_dir: Option<PathBuf>,
+}
+
+/// Which conversation the turn belongs to. Ids are the agent's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Conversation {
+    /// `id` is ours, a UUID, for agents that let us choose.
+    New { id: String },
+    /// `counters` are what the agent had counted when the conversation last stopped.
+    Resume { id: String, counters: Option<Usage> },
+    /// A copy of `of` as it is now, under the new `id`.
+    Fork { of: String, id: String, counters: Option<Usage> },
+}
+
+impl Order {
+    pub fn new(
+        attempt: &Attempt<'_>,
+        config: &AgentConfig,
+        prompt: String,
+        conversation: Conversation,
+    ) -> Result<Order, Miss> {
+        let params = attempt.params();
+        let mut env = config.variables()?;
+        env.extend(params.env("env")?);
+        let max_turns = params.count("maxTurns")?.or(config.max_turns);
+        Ok(Order {
+            config: config.clone(),
+            prompt,
+            system: params.text("system")?.map(str::to_string),
+            model: attempt.call.model.clone().or_else(|| config.model.clone()),
+            schema: attempt.call.schema.clone(),
+            access: attempt.call.role.unwrap_or(Role::Implementer).access(),
+            tools: params.texts("tools")?,
+            conversation,
+            cwd: attempt.cwd()?,
+            env,
+            max_turns,
+            max_budget_usd: params.number("maxBudgetUsd")?,
+            mcp_servers: config.mcp_servers.clone(),
+            session_dir: None,
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! One attempt of an agent step: choose the session, give the order, keep what came of it.
+
+use sage_core::port::{Continuity, Progress, StepOutcome};
+
+use super::{Agent, AgentConfig, Conversation, Feed, Order, Turn};
+use crate::attempt::Attempt;
+use crate::outcome::Miss;
+use crate::session::{self, Chosen};
+
+pub async fn run(attempt: &Attempt<'_>, agent: &dyn Agent, config: &AgentConfig) -> StepOutcome {
+    match attend(attempt, agent, config).await {
+        Ok(outcome) => outcome,
+        Err(miss) => miss.into(),
+    }
+}
+
+async fn attend(attempt: &Attempt<'_>, agent: &dyn Agent, config: &AgentConfig) -> Result<StepOutcome, Miss> {
+    let task = attempt.params().text("prompt")?.ok_or_else(|| Miss::invalid("an agent needs a `prompt`"))?;
+    let mut chosen = session::choose(attempt, agent, config, task).await?;
+    if let Some(kept) = chosen.kept() {
+        tell(attempt, &chosen);
+        return Ok(kept);
+    }
+    let (mut turn, mut text) = take_turn(attempt, agent, config, &mut chosen).await?;
+    if turn.unknown_conversation && chosen.start_over(task) {
+        (turn, text) = take_turn(attempt, agent, config, &mut chosen).await?;
+    }
+    chosen.settle(&turn, &text);
+    Ok(turn.into_outcome(&text))
+}
+
+async fn take_turn(
+    attempt: &Attempt<'_>,
+    agent: &dyn Agent,
+    config: &AgentConfig,
+    chosen: &mut Chosen,
+) -> Result<(Turn, String), Miss> {
+    let mut order = Order::new(attempt, config, chosen.prompt().to_string(), chosen.conversation().clone())?;
+    order.session_dir = chosen.dir();
+    chosen.begin(attempt, &order)?;
+    tell(attempt, chosen);
+    let feed = Feed::new(attempt.cx, chosen.on_news());
+    if let Conversation::New { id } | Conversation::Fork { id, .. } = &order.conversation
+        && agent.capabilities().resume
+        && agent.chooses_id()
+    {
+        feed.conversation(id);
+    }
+    let turn = agent.turn(attempt, &order, &feed).await;
+    Ok((turn, feed.said_text()))
+}
+
+fn tell(attempt: &Attempt<'_>, chosen: &Chosen) {
+    let (id, continuity) = (chosen.id().to_string(), chosen.continuity());
+    if !id.is_empty() || continuity == Continuity::Reloaded {
+        (attempt.cx.progress)(Progress::Session { id, continuity });
+    }
+}

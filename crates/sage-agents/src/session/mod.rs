@@ -1,0 +1,19 @@
+//! Sessions: named, durable conversations with agents, so that nobody has to be told everything again.
+//!
+//! ```text
+//! .sage/sessions/<id>/session.json   what is known about it (record.rs)
+//!                     turn-<n>.json  what was asked and answered, kept for people and for a broken conversation
+//!                     lock           held while a turn runs; freed by death
+//! ```
+//! A step without `session` has one of its own, named by run, step and key: killed in the middle of a turn it
+//! goes on where it was. What the agent itself remembers is the agent's; its id is in the record.
+
+mod choose;
+mod chosen;
+mod record;
+mod store;
+
+pub use choose::choose;
+pub use chosen::Chosen;
+pub use record::{Parent, Record, TurnRecord, TurnState};
+pub use store::{SessionError, Store, check_id};

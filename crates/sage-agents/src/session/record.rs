@@ -1,0 +1,109 @@
+//! What is known about a session.
+
+use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
+use serde::{Deserialize, Serialize};
+
+/// Raised when an older sage could not read the record any more.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    pub v: u32,
+    pub id: String,
+    /// The configured agent that it belongs to.
+    pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// A person or a template gave it its name; the others belong to one step each.
+    pub named: bool,
+    pub created_ms: u64,
+    pub updated_ms: u64,
+    /// The agent's own id of the conversation; `None` until there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    #[serde(default)]
+    pub turns: Vec<TurnRecord>,
+    #[serde(default)]
+    pub usage: Usage,
+    /// The agent's own counters, where they count over the whole conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Usage>,
+    /// What the next turn carries along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+    /// How often it had to be told everything again.
+    #[serde(default)]
+    pub reloads: u32,
+}
+
+/// Where a fork comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parent {
+    pub session: String,
+    pub conversation: String,
+    /// Turns that the parent had then.
+    pub turns: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRecord {
+    pub run: String,
+    pub step: String,
+    pub key: String,
+    pub attempt: u32,
+    pub state: TurnState,
+    /// The agent has begun to work on what it was asked.
+    #[serde(default)]
+    pub heard: bool,
+    pub started_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<FailureClass>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TurnState {
+    /// Under way, or its owner was killed: the lock says which.
+    Open,
+    Done,
+    Failed,
+    /// Ended because sage asked for it.
+    Stopped,
+}
+
+impl Record {
+    pub fn new(id: &str, agent: &str, role: Option<String>, named: bool, now_ms: u64) -> Record {
+        Record {
+            v: VERSION,
+            id: id.to_string(),
+            agent: agent.to_string(),
+            role,
+            named,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            conversation: None,
+            parent: None,
+            turns: Vec::new(),
+            usage: Usage::default(),
+            counters: None,
+            context_tokens: None,
+            reloads: 0,
+        }
+    }
+
+    pub fn last(&self) -> Option<&TurnRecord> {
+        self.turns.last()
+    }
+}

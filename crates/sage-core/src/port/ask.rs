@@ -1,0 +1,107 @@
+//! Questions of a running agent: may I use this tool? A rule or a person answers, never the adapter.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::BoxFuture;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionAsk {
+    /// Unique in its attempt.
+    pub id: String,
+    /// The tool as the agent calls it.
+    pub tool: String,
+    pub input: Value,
+    pub kind: AskKind,
+    /// Files that it would touch, as the agent names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// What it would run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// What a tool does to the world, as far as its adapter knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AskKind {
+    Read,
+    Write,
+    Run,
+    Network,
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Permission {
+    /// `input` is there when a person has changed what the tool is given.
+    Allow { input: Option<Value> },
+    /// The message goes back to the agent.
+    Deny { message: String },
+}
+
+pub trait Asks: Send + Sync {
+    fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission>;
+}
+
+/// Where an attempt asks. Counts what is open: while somebody thinks, no time of the attempt is used up.
+#[derive(Clone)]
+pub struct Questions {
+    asks: Arc<dyn Asks>,
+    open: Arc<AtomicU32>,
+}
+
+impl Questions {
+    pub fn new(asks: Arc<dyn Asks>) -> Questions {
+        Questions { asks, open: Arc::default() }
+    }
+
+    /// Open from this call on, not only from the first poll.
+    pub fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let (open, answer) = (Open(Arc::clone(&self.open)), self.asks.ask(ask));
+        Box::pin(async move {
+            let _open = open;
+            answer.await
+        })
+    }
+
+    pub fn open(&self) -> u32 {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+impl std::fmt::Debug for Questions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Questions").field("open", &self.open()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Questions {
+    fn default() -> Questions {
+        Questions::new(Arc::new(Nobody))
+    }
+}
+
+struct Open(Arc<AtomicU32>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Nobody is there to be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Asks for Nobody {
+    fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+        let message = format!("`{}` is not allowed, and nobody is there to be asked", ask.tool);
+        Box::pin(std::future::ready(Permission::Deny { message }))
+    }
+}
