@@ -76,6 +76,12 @@ impl StepExecutor for Executor {
         })
     }
 
+    fn resumes(&self, agent: &str) -> bool {
+        let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
+        let adapter = configured.and_then(|config| agent::adapter(&config.adapter));
+        self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
+    }
+
     /// Any program prints its answer and nothing else; a scripted agent tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent);

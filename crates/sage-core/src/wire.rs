@@ -60,6 +60,7 @@ pub fn wait_text(wait: &Wait) -> String {
         Wait::Retry(at) => format!("retry({})", rfc3339(*at)),
         Wait::Approval => "approval".into(),
         Wait::Unknown => "unknown".into(),
+        Wait::Preempted => "preempted".into(),
         Wait::Paused => "paused".into(),
     }
 }

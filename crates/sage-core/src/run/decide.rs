@@ -32,6 +32,8 @@ pub enum Wait {
     Approval,
     /// A lost attempt that a person must judge.
     Unknown,
+    /// It made way for urgent work.
+    Preempted,
     /// The run itself stands still.
     Paused,
 }
@@ -137,6 +139,7 @@ impl Run {
             Status::Paused { reason: PauseReason::Budget, .. } if self.demand(id).spends => {
                 Some(Wait::Budget)
             }
+            Status::Running if self.step(id).preempted => Some(Wait::Preempted),
             Status::Running => self.limiting_pool(id).map(Wait::Slot),
             _ => Some(Wait::Paused),
         }

@@ -126,6 +126,8 @@ pub struct Tally {
     pub opened: u32,
     /// Agents that had to be told again what they had known.
     pub reloads: u32,
+    /// Attempts that made way for urgent work.
+    pub preempted: u32,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
     /// When the present owner's turn began.

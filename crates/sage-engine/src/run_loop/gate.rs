@@ -117,6 +117,11 @@ impl Gate {
         self.prepared.remove(&id)
     }
 
+    /// The run of somebody with urgent work who waits for what this run holds.
+    pub fn pressed(&self, now_ms: u64) -> Option<String> {
+        self.member.pressed(now_ms)
+    }
+
     /// An ask that nobody will repeat: its ticket goes with the next turn.
     pub fn leaves_tickets(&mut self) {
         self.queued = true;

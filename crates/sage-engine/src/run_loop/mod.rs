@@ -22,6 +22,7 @@ mod gate;
 mod handle;
 mod machine;
 mod parking;
+mod preempt;
 mod queue;
 mod signals;
 mod spending;
@@ -169,6 +170,8 @@ enum Ends {
     Fail(String),
     /// It used more than it may.
     Budget(String),
+    /// It makes way for urgent work.
+    Yield,
 }
 
 impl Live {
@@ -343,6 +346,7 @@ impl RunLoop {
     async fn pump(&mut self) -> Result<(), LoopError> {
         loop {
             self.start_ready()?;
+            self.make_way()?;
             self.follow_decisions()?;
             self.gate.leave_queue();
             self.watch_queue();

@@ -50,6 +50,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             let what = if what.is_empty() { what } else { format!("{} ", first_line(&what)) };
             Some(format!("{} {what}{said} by {}{message}", event.step, event.by))
         }
+        Event::StepPreempted(event) => Some(format!("{} makes way for {}", event.step, event.by)),
         Event::StepSession(event) if event.continuity == Continuity::Reloaded && event.attempt > 1 => {
             Some(format!("{} is told everything again", event.step))
         }
