@@ -19,6 +19,7 @@ mod outcome;
 mod params;
 mod process;
 mod shell;
+pub mod worktree;
 
 pub use command::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};

@@ -12,3 +12,4 @@ mod owner;
 mod server;
 mod shell;
 mod tree;
+mod worktree;

@@ -52,7 +52,11 @@ impl Context {
     }
 
     pub fn engine(&self) -> Engine {
-        let config = ExecutorConfig { agents: self.config.agents(), ..ExecutorConfig::default() };
+        let config = ExecutorConfig {
+            agents: self.config.agents(),
+            worktrees: Some(self.project.dir.join("worktrees")),
+            ..ExecutorConfig::default()
+        };
         Engine {
             project: self.project.clone(),
             vfs: self.disk.clone(),

@@ -26,3 +26,4 @@ mod storm;
 mod tidy;
 mod told;
 mod wire;
+mod worktree;
