@@ -13,3 +13,4 @@ mod owner;
 mod server;
 mod shell;
 mod tree;
+mod worktree;

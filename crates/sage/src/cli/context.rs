@@ -55,6 +55,7 @@ impl Context {
         let config = ExecutorConfig {
             agents: self.config.agents(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
+            worktrees: Some(self.project.dir.join("worktrees")),
             ..ExecutorConfig::default()
         };
         Engine {

@@ -27,3 +27,4 @@ mod storm;
 mod tidy;
 mod told;
 mod wire;
+mod worktree;
