@@ -58,6 +58,11 @@ impl Project {
         self.state().join("limits")
     }
 
+    /// Wakes (`inbox`).
+    pub fn inbox(&self) -> PathBuf {
+        self.dir.join("inbox")
+    }
+
     pub fn templates(&self) -> PathBuf {
         self.dir.join("templates")
     }

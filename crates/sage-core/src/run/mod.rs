@@ -30,7 +30,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use apply::FoldError;
-pub use decide::{Action, Wait};
+pub use decide::{Action, INBOX, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};

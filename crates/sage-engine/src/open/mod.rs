@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
+use crate::inbox::Inbox;
 use crate::journal::{Head, JournalError};
 use crate::limits::Limits;
 use crate::lock::{FeatureLock, LockError, Owner};
@@ -44,6 +45,8 @@ pub struct Engine {
     pub prices: Arc<PriceTable>,
     /// With less free memory than this, one step runs at a time; 0 does not look.
     pub min_free_bytes: u64,
+    /// Where runs tell that something ended or waits; `None` tells nobody.
+    pub wakes: Option<Inbox>,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }

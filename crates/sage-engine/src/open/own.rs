@@ -77,6 +77,7 @@ impl Engine {
             affinity: self.affinity.clone(),
             prices: self.prices.clone(),
             min_free_bytes: self.min_free_bytes,
+            wakes: self.wakes.clone(),
             earlier: self.earlier(),
         };
         let member =

@@ -41,6 +41,7 @@ use tokio::time::Instant;
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
+use crate::inbox::{Inbox, Poster, wake_of};
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
 use crate::perform::{Checks, Ended};
@@ -76,6 +77,7 @@ pub struct Surroundings {
     pub affinity: Arc<[Affinity]>,
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
+    pub wakes: Option<Inbox>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
 }
@@ -198,6 +200,8 @@ pub struct RunLoop {
     /// Why everything is being stopped, to be journaled once nothing runs any more.
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
+    /// Tells others, where that is wanted.
+    poster: Option<Poster>,
     done: bool,
 }
 
@@ -222,6 +226,10 @@ impl RunLoop {
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
+        let poster = around
+            .wakes
+            .clone()
+            .map(|inbox| Poster::new(inbox, around.vfs.clone(), around.run_dir.clone(), durable.seq));
         RunLoop {
             around,
             options,
@@ -247,6 +255,7 @@ impl RunLoop {
             stopping: Stop::No,
             pausing: None,
             image,
+            poster,
             done: false,
         }
     }
@@ -273,6 +282,7 @@ impl RunLoop {
             }
         }
         self.image.finish(&self.run, self.durable);
+        self.finish_posts(result.is_ok()).await;
         result.map(|()| (self.run, self.history))
     }
 
@@ -336,7 +346,13 @@ impl RunLoop {
     fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
         let (event, now) = (event.into(), self.around.clock.now_ms());
         self.run.apply(&event, now)?;
-        Ok(self.journal.append(event.kind(), now, &event)?)
+        let seq = self.journal.append(event.kind(), now, &event)?;
+        if self.poster.is_some()
+            && let Some(wake) = wake_of(&event, seq, &self.run)
+        {
+            self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
+        }
+        Ok(seq)
     }
 
     fn after(&mut self, seq: u64, effect: Effect) {

@@ -11,4 +11,5 @@ mod sharing;
 mod stalls;
 mod syncs;
 mod trouble;
+mod wakes;
 mod world;

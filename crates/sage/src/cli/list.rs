@@ -68,7 +68,7 @@ fn table(rows: &[Value]) {
 }
 
 /// By checkpoint, and by journal for runs that have none yet.
-fn features(engine: &Engine) -> BTreeSet<String> {
+pub fn features(engine: &Engine) -> BTreeSet<String> {
     let names = engine.vfs.list(&engine.project.state()).unwrap_or_default();
     let mut features: BTreeSet<String> = names
         .iter()

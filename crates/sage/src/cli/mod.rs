@@ -16,6 +16,8 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod inbox;
+mod inbox_view;
 mod init;
 mod limits;
 mod limits_view;
@@ -23,6 +25,7 @@ mod list;
 mod logs;
 mod preflight;
 mod projection;
+mod questions;
 mod result;
 mod resume;
 mod run;
@@ -32,6 +35,7 @@ mod target_names;
 mod templates;
 mod validate;
 mod verify;
+mod wake;
 mod warnings;
 
 use std::path::PathBuf;
@@ -86,6 +90,10 @@ enum Command {
     Approve(answer::ApproveArgs),
     /// Say no to an approval or an unknown step
     Reject(answer::RejectArgs),
+    /// Show what waits for a person, unhandled wakes and dead letters
+    Inbox(inbox::Args),
+    /// Tell the inbox that something finished, is blocked, failed or was found
+    Wake(wake::Args),
     /// Show what a run may spend and has spent, or let it spend more
     Budget(budget::Args),
     /// Show and change what may run at once
@@ -142,6 +150,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Cancel(args) => signal::cancel(&context, args),
         Command::Approve(args) => answer::approve(&context, args),
         Command::Reject(args) => answer::reject(&context, args),
+        Command::Inbox(args) => inbox::execute(&context, args),
+        Command::Wake(args) => wake::execute(&context, args),
         Command::Budget(args) => budget::execute(&context, args),
         Command::Limits(args) => limits::execute(&context, args),
         Command::Breakers(args) => breakers::execute(&context, args),

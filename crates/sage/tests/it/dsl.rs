@@ -194,6 +194,7 @@ pub fn engine(root: &Path) -> Engine {
         affinity: Arc::new([]),
         prices: Arc::new(sage_core::price::PriceTable::built_in()),
         min_free_bytes: 0,
+        wakes: None,
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }

@@ -35,6 +35,8 @@ pub struct Config {
     pub file: File,
     pub parallel: u32,
     pub parallel_enabled: bool,
+    /// Runs tell the inbox what ended and what waits.
+    pub wakes: bool,
     pub timeout_ms: Option<u64>,
     pub budget: Option<Cap>,
     pub priority: Option<u8>,
@@ -88,7 +90,7 @@ impl Config {
         let timeout =
             pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
         let timeout_ms = duration(&timeout)?;
-        let parallel_enabled = switches(&mut settings, &file)?;
+        let Switched { parallel: parallel_enabled, wakes } = switches(&mut settings, &file)?;
         pick(&mut settings, "agent", &[], file.agent.clone(), "(none)".into());
         pick(&mut settings, "template", &[], file.template.clone(), "feature".into());
         pick(&mut settings, "budget", &[], file.budget.clone(), "(none)".into());
@@ -108,6 +110,7 @@ impl Config {
         Ok(Config {
             parallel,
             parallel_enabled,
+            wakes,
             timeout_ms: Some(timeout_ms),
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
@@ -146,8 +149,14 @@ impl Config {
     }
 }
 
-/// Whether steps may run at once at all; the other switches are only shown.
-fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<bool, Failure> {
+/// Switches that change what is done; the others are only shown.
+struct Switched {
+    /// Whether steps may run at once at all.
+    parallel: bool,
+    wakes: bool,
+}
+
+fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<Switched, Failure> {
     let given = &file.switches;
     let switches = [
         ("switches.parallel", ["SAGE_PARALLEL", "ENABLE_PARALLEL_EXECUTION"], given.parallel),
@@ -155,15 +164,17 @@ fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<bool, Failure> {
         ("switches.wakes", ["SAGE_WAKES", "ENABLE_WAKE_MESSAGING"], given.wakes),
         ("switches.sessions", ["SAGE_SESSIONS", "ENABLE_SESSION_PERSISTENCE"], given.sessions),
     ];
-    let mut parallel_enabled = true;
+    let mut switched = Switched { parallel: true, wakes: true };
     for (name, variables, given) in switches {
         let value = pick(settings, name, &variables, given.map(|b| b.to_string()), "true".into());
         let on = switch(&value, variables[0])?;
-        if name == "switches.parallel" {
-            parallel_enabled = on;
+        match name {
+            "switches.parallel" => switched.parallel = on,
+            "switches.wakes" => switched.wakes = on,
+            _ => {}
         }
     }
-    Ok(parallel_enabled)
+    Ok(switched)
 }
 
 fn pools(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String, u32>, Failure> {
