@@ -195,6 +195,7 @@ pub fn engine(root: &Path) -> Engine {
         prices: Arc::new(sage_core::price::PriceTable::built_in()),
         min_free_bytes: 0,
         approvals: Default::default(),
+        wakes: None,
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }
