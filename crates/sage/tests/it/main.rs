@@ -3,6 +3,7 @@
 
 mod agents;
 mod approvals;
+mod background;
 mod breakers;
 mod budget_cli;
 mod budgets;
