@@ -4,6 +4,7 @@
 mod agents;
 mod approvals;
 mod asks;
+mod background;
 mod breakers;
 mod budget_cli;
 mod budgets;
