@@ -9,6 +9,7 @@
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
 //! and only a checked outcome is a success.
 
+mod acp;
 pub mod agent;
 mod attempt;
 mod command;
