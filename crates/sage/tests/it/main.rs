@@ -21,6 +21,7 @@ mod limits_cli;
 mod names;
 mod place;
 mod quota;
+mod real_agents;
 mod sequential;
 mod shared;
 mod signals;
