@@ -15,6 +15,7 @@ mod command;
 mod complaint;
 mod executor;
 mod fake;
+pub mod fake_llm;
 mod lines;
 mod note;
 mod outcome;

@@ -6,6 +6,7 @@ mod bench;
 mod command;
 mod ending;
 mod fake;
+mod fake_llm;
 mod nudge;
 mod output;
 mod owner;

@@ -23,10 +23,24 @@ enum What {
         #[arg(long, default_value_t = 1)]
         attempt: u32,
     },
+    /// Play a model's endpoint (Anthropic and OpenAI protocols): a JSON list of turns
+    FakeLlm {
+        /// The script's file
+        script: PathBuf,
+        /// The port on 127.0.0.1; 0 is a free one
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+        /// Append each request to this file as a line of JSON
+        #[arg(long, value_name = "FILE")]
+        log: Option<PathBuf>,
+    },
 }
 
 pub fn execute(args: Args) -> Result<ExitCode, Failure> {
     match args.what {
         What::FakeAgent { script, attempt } => Ok(sage_agents::fake_agent_main(&script, attempt)),
+        What::FakeLlm { script, port, log } => {
+            Ok(sage_agents::fake_llm::fake_llm_main(&script, port, log.as_deref()))
+        }
     }
 }
