@@ -4,7 +4,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{Continuity, Refusal, StepOutcome};
 use serde_json::{Value, json};
 
-use crate::claude_desk::{Desk, bash, tool};
+use crate::claude_desk::{Desk, TASK, bash, tool};
 
 // covers: S1, S5
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn it_answers_and_only_what_was_ordered_reaches_the_model() {
     assert_eq!(prompts.len(), 1);
     assert_eq!(prompts[0]["model"], "claude-sonnet-4-5");
     assert!(prompts[0]["system"].to_string().contains("speak low"));
-    assert!(desk.last_sent().contains("the task"));
+    assert!(desk.last_sent().contains(TASK));
     assert!(!desk.bench.path("planted").exists());
     assert_eq!(desk.continuity(), [Continuity::New]);
     let record = desk.session();

@@ -18,6 +18,9 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Outcome, sage};
 
+/// Words that the program would never say by itself.
+pub const TASK: &str = "paint the fence blue";
+
 pub fn installed() -> Option<PathBuf> {
     let target = sage().parent().unwrap().parent().unwrap().join("tools/agents/node_modules/.bin");
     let folder = std::env::var_os("SAGE_TEST_AGENTS").map_or(target, PathBuf::from);
@@ -39,16 +42,16 @@ impl Desk {
     pub fn new(script: Value) -> Option<Desk> {
         let program = installed()?;
         let llm = FakeLlm::start(script).unwrap();
-        let mut bench = Bench::new(Kind::Agent, json!({"prompt": "the task"})).grace(Duration::from_secs(5));
+        let mut bench = Bench::new(Kind::Agent, json!({ "prompt": TASK })).grace(Duration::from_secs(5));
         bench.call.agent = Some("claude".into());
         bench.config.sessions = Some(bench.path(".sessions"));
         let home = bench.path(".home");
         std::fs::create_dir(&home).unwrap();
-        let home = home.to_str().unwrap();
+        let (home, own) = (home.to_str().unwrap(), home.join(".claude"));
         let env = [
             ("HOME", home),
             ("TMPDIR", home),
-            ("CLAUDE_CONFIG_DIR", ""),
+            ("CLAUDE_CONFIG_DIR", own.to_str().unwrap()),
             ("ANTHROPIC_BASE_URL", &llm.url()),
             ("ANTHROPIC_API_KEY", "sk-ant-none"),
         ];
@@ -118,9 +121,12 @@ impl Desk {
         self.asked.lock().unwrap().iter().map(|ask| ask.tool.clone()).collect()
     }
 
-    /// The conversation that the endpoint was last sent, as text.
+    /// What the endpoint was last sent of the conversation, as text; without the program's own instructions.
     pub fn last_sent(&self) -> String {
-        self.llm.prompts().last().map(|prompt| prompt["messages"].to_string()).unwrap_or_default()
+        let prompts = self.llm.prompts();
+        let messages = prompts.last().and_then(|prompt| prompt["messages"].as_array()).into_iter().flatten();
+        let own = messages.filter(|message| message["role"] != "system");
+        own.map(|message| message["content"].to_string()).collect::<Vec<_>>().join("\n")
     }
 
     pub fn continuity(&self) -> Vec<Continuity> {
