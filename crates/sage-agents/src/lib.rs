@@ -12,6 +12,7 @@
 mod acp;
 pub mod agent;
 mod attempt;
+mod claude;
 mod command;
 mod complaint;
 mod executor;

@@ -28,13 +28,14 @@ pub use run::run;
 pub use turn::Turn;
 
 use crate::attempt::Attempt;
+use crate::claude::Claude;
 
 /// Everything that speaks this port, by the adapter's name.
 pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&crate::acp::Acp];
+static ADAPTERS: &[&dyn Agent] = &[&Claude, &crate::acp::Acp];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {

@@ -3,6 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
 mod bench;
+mod claude;
+mod claude_desk;
+mod claude_mcp;
+mod claude_sessions;
+mod claude_tools;
 mod command;
 mod ending;
 mod fake;
