@@ -11,6 +11,7 @@
 
 pub mod agent;
 mod attempt;
+mod codex;
 mod command;
 mod complaint;
 mod executor;

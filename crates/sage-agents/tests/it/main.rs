@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
 mod bench;
+mod codex;
+mod codex_bench;
+mod codex_faults;
 mod command;
 mod ending;
 mod fake;
