@@ -13,6 +13,7 @@ mod acp;
 pub mod agent;
 mod attempt;
 mod claude;
+mod codex;
 mod command;
 mod complaint;
 mod executor;

@@ -12,6 +12,7 @@ mod asks;
 mod config;
 mod feed;
 mod order;
+mod program;
 mod run;
 mod turn;
 
@@ -29,13 +30,14 @@ pub use turn::Turn;
 
 use crate::attempt::Attempt;
 use crate::claude::Claude;
+use crate::codex::Codex;
 
 /// Everything that speaks this port, by the adapter's name.
 pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&Claude, &crate::acp::Acp];
+static ADAPTERS: &[&dyn Agent] = &[&Claude, &Codex, &crate::acp::Acp];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {
