@@ -16,6 +16,7 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod handoff;
 mod init;
 mod limits;
 mod limits_view;
@@ -92,6 +93,8 @@ enum Command {
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Hand work from one role to the next, and see where it is
+    Handoff(handoff::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -145,6 +148,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Budget(args) => budget::execute(&context, args),
         Command::Limits(args) => limits::execute(&context, args),
         Command::Breakers(args) => breakers::execute(&context, args),
+        Command::Handoff(args) => handoff::execute(&context, args),
         Command::Validate(args) => validate::execute(&context, args),
         Command::Graph(args) => graph_command::execute(&context, args),
         Command::Templates(args) => templates::execute(&context, args),

@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "run",
     "resume",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 22] = [
     "budget",
     "limits",
     "breakers",
+    "handoff",
     "validate",
     "graph",
     "templates",
@@ -61,6 +62,8 @@ fn looking_creates_nothing() {
         ("limits", 0),
         ("breakers", 0),
         ("verify", 0),
+        ("handoff list", 0),
+        ("handoff show x", 2),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);
