@@ -147,7 +147,10 @@ fn killed_owner(agent: &str, tool: Value) {
     assert_eq!(last.matches("the-task").count(), 1, "and was not told again");
     let metrics = sage.status("x")["metrics"].clone();
     assert_eq!(metrics["contextReloads"], 0, "{metrics}");
-    assert_eq!(metrics["tokensByClass"]["unattributed"], 0, "a killed owner's attempt has no bill yet: {metrics}");
+    assert_eq!(
+        metrics["tokensByClass"]["unattributed"], 0,
+        "a killed owner's attempt has no bill yet: {metrics}"
+    );
     sage.assert_nothing_alive();
 }
 
