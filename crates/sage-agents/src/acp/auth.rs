@@ -51,6 +51,9 @@ mod tests {
         assert_eq!(method(&methods, &config).unwrap().to_string(), "gemini-api-key");
         let Miss::Failed { class, message, .. } = missing(&methods, &config) else { panic!() };
         assert_eq!(class, FailureClass::Auth);
-        assert!(message.contains("start `gemini` once") && message.contains("`Log in with Google`"), "{message}");
+        assert!(
+            message.contains("start `gemini` once") && message.contains("`Log in with Google`"),
+            "{message}"
+        );
     }
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, AuthenticateRequest, CancelNotification, ClientCapabilities, ClientSessionCapabilities,
-    ContentBlock, FileSystemCapabilities, ForkSessionRequest, Implementation, InitializeRequest,
-    InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities, PromptRequest, PromptResponse,
-    ResumeSessionRequest, SystemPrompt, TextContent,
+    AgentCapabilities, AuthenticateRequest, CancelNotification, ClientCapabilities,
+    ClientSessionCapabilities, ContentBlock, FileSystemCapabilities, ForkSessionRequest, Implementation,
+    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities,
+    PromptRequest, PromptResponse, ResumeSessionRequest, SystemPrompt, TextContent,
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
 use sage_core::port::{Stop, StopSignal};
@@ -118,7 +118,8 @@ impl Dialog<'_> {
         if agent.protocol_version != ProtocolVersion::V1 {
             let name = &self.order.config.name;
             let version = agent.protocol_version;
-            let message = format!("agent `{name}` speaks version {version} of the protocol; sage speaks version 1");
+            let message =
+                format!("agent `{name}` speaks version {version} of the protocol; sage speaks version 1");
             return Err(Miss::invalid(message).into());
         }
         Ok(agent)
@@ -192,7 +193,8 @@ impl Dialog<'_> {
         let name = &self.order.config.name;
         let models = offered.models().join(", ");
         let why = &error.message;
-        let message = format!("agent `{name}` does not take the model `{wanted}`: {why}; it offers: {models}");
+        let message =
+            format!("agent `{name}` does not take the model `{wanted}`: {why}; it offers: {models}");
         Err(Miss::invalid(message).into())
     }
 

@@ -67,7 +67,9 @@ pub fn said(text: &str) -> Miss {
     let lower = text.to_lowercase();
     let phrase = || PHRASES.iter().find(|(phrase, _)| lower.contains(phrase)).map(|(_, class)| *class);
     let class = match by_status(&lower) {
-        Some(FailureClass::RateLimit) if phrase() == Some(FailureClass::Quota) && pause_ms(&lower).is_none() => {
+        Some(FailureClass::RateLimit)
+            if phrase() == Some(FailureClass::Quota) && pause_ms(&lower).is_none() =>
+        {
             FailureClass::Quota
         }
         Some(class) => class,
@@ -87,9 +89,9 @@ fn failed(class: FailureClass, text: &str) -> Miss {
 fn text(error: &Error) -> String {
     let extra = error.data.as_ref().and_then(|data| match data {
         Value::String(text) => Some(text.clone()),
-        data => ["message", "details", "additionalDetails"].iter().find_map(|name| {
-            data.get(*name).and_then(Value::as_str).map(str::to_string)
-        }),
+        data => ["message", "details", "additionalDetails"]
+            .iter()
+            .find_map(|name| data.get(*name).and_then(Value::as_str).map(str::to_string)),
     });
     match extra.filter(|extra| !error.message.contains(extra.as_str())) {
         Some(extra) => format!("{}: {extra}", error.message),
@@ -125,7 +127,8 @@ fn by_status(lower: &str) -> Option<FailureClass> {
 
 /// `try again in 7s`, `retry after 2 minutes`.
 fn pause_ms(lower: &str) -> Option<u64> {
-    let (_, rest) = ["again in ", "retry in ", "retry after "].iter().find_map(|word| lower.split_once(word))?;
+    let (_, rest) =
+        ["again in ", "retry in ", "retry after "].iter().find_map(|word| lower.split_once(word))?;
     let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let number: f64 = rest[..digits].trim_end_matches('.').parse().ok()?;
     let unit_ms = match rest[digits..].trim_start() {
@@ -181,7 +184,10 @@ mod tests {
         assert_eq!(claude("Request rejected (429) ·", "rate_limit"), FailureClass::RateLimit);
         assert_eq!(claude("529", "server_error"), FailureClass::Transient);
         assert_eq!(claude("500", "unknown"), FailureClass::Transient);
-        assert_eq!(error("Internal error", json!({"codexErrorInfo": "usageLimitExceeded"})), FailureClass::Quota);
+        assert_eq!(
+            error("Internal error", json!({"codexErrorInfo": "usageLimitExceeded"})),
+            FailureClass::Quota
+        );
         assert_eq!(error("Internal error", json!("it broke")), FailureClass::Failed);
         assert_eq!(class(&miss(&Error::new(-32000, "Authentication required"))), FailureClass::Auth);
     }
@@ -195,7 +201,9 @@ mod tests {
         assert_eq!(of("You've hit your usage limit. Upgrade to Pro"), FailureClass::Quota);
         assert_eq!(of("status 429: you exceeded your current quota"), FailureClass::Quota);
         assert_eq!(of("I counted 429 lines"), FailureClass::Failed);
-        let Miss::Failed { class, refusal, .. } = said("status 429: quota; please retry in 7.5s.") else { panic!() };
+        let Miss::Failed { class, refusal, .. } = said("status 429: quota; please retry in 7.5s.") else {
+            panic!()
+        };
         assert_eq!((class, refusal.unwrap().retry_after_ms), (FailureClass::RateLimit, Some(7_500)));
         let Miss::Failed { refusal, .. } = said("usage limit reached|1760000000") else { panic!() };
         assert_eq!(refusal.unwrap().reset_at_ms, Some(1_760_000_000_000));

@@ -50,7 +50,10 @@ fn forbidden(ask: &PermissionAsk, order: &Order, place: &Place) -> Option<&'stat
 }
 
 /// What is said to the agent, and why not where it is not allowed.
-pub fn respond(options: &[PermissionOption], permission: Permission) -> (RequestPermissionResponse, Option<String>) {
+pub fn respond(
+    options: &[PermissionOption],
+    permission: Permission,
+) -> (RequestPermissionResponse, Option<String>) {
     use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
     let (kinds, why) = match permission {
         Permission::Allow { input: None } => ([AllowOnce, AllowAlways], None),

@@ -15,7 +15,8 @@ pub async fn probe(config: &AgentConfig) -> Probe {
         return Probe { hint: Some(hint), ..Probe::default() };
     };
     let Some(found) = find(program, config.variable("PATH").as_deref()) else {
-        let hint = format!("install `{program}`, or give its whole path in `command` of agent `{}`", config.name);
+        let hint =
+            format!("install `{program}`, or give its whole path in `command` of agent `{}`", config.name);
         return Probe { hint: Some(hint), ..Probe::default() };
     };
     let version = version(&found, config).await;
@@ -42,6 +43,7 @@ async fn version(program: &Path, config: &AgentConfig) -> Option<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_PATIENCE, command.output()).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next().map(str::trim).filter(|line| !line.is_empty() && output.status.success())?;
+    let line =
+        text.lines().next().map(str::trim).filter(|line| !line.is_empty() && output.status.success())?;
     Some(line.chars().take(100).collect())
 }

@@ -67,16 +67,22 @@ mod tests {
     fn servers_keep_what_they_had() {
         let value_of = |name: &str| (name == "KEY").then(|| "secret".to_string());
         let agent = McpCapabilities::new().http(true);
-        let made = |server: Value| convert("s", &server, &agent, &value_of).map(|it| serde_json::to_value(it).unwrap());
-        let stdio = made(json!({"command": "npx", "args": ["-y", "x"], "env": {"A": "${KEY}", "B": "${NO:-b}"}}));
+        let made = |server: Value| {
+            convert("s", &server, &agent, &value_of).map(|it| serde_json::to_value(it).unwrap())
+        };
+        let stdio =
+            made(json!({"command": "npx", "args": ["-y", "x"], "env": {"A": "${KEY}", "B": "${NO:-b}"}}));
         assert_eq!(
             stdio.unwrap(),
             json!({"name": "s", "command": "npx", "args": ["-y", "x"],
                 "env": [{"name": "A", "value": "secret"}, {"name": "B", "value": "b"}]})
         );
-        let http = made(json!({"type": "http", "url": "http://x", "headers": {"H": "Bearer ${KEY}"}})).unwrap();
+        let http =
+            made(json!({"type": "http", "url": "http://x", "headers": {"H": "Bearer ${KEY}"}})).unwrap();
         assert_eq!(http["headers"], json!([{"name": "H", "value": "Bearer secret"}]));
-        for wrong in [json!({}), json!({"type": "sse", "url": "http://x"}), json!({"type": "x", "url": "http://x"})] {
+        for wrong in
+            [json!({}), json!({"type": "sse", "url": "http://x"}), json!({"type": "x", "url": "http://x"})]
+        {
             assert!(made(wrong.clone()).is_err(), "{wrong}");
         }
         assert_eq!(expanded("a ${b", &value_of), "a ${b");

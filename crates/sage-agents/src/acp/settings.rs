@@ -30,7 +30,8 @@ pub type Change = (&'static str, Value);
 impl Offered {
     pub fn read(answer: &Value) -> Offered {
         let list = answer.get("configOptions").and_then(Value::as_array);
-        let options = list.into_iter().flatten().filter_map(|option| SessionConfigOption::deserialize(option).ok());
+        let options =
+            list.into_iter().flatten().filter_map(|option| SessionConfigOption::deserialize(option).ok());
         let models = answer.pointer("/models/availableModels").and_then(Value::as_array);
         let ids = models.into_iter().flatten().filter_map(|model| model.get("modelId")?.as_str());
         Offered {
@@ -100,7 +101,9 @@ fn values(select: &SessionConfigSelect) -> Vec<(String, String)> {
     };
     match &select.options {
         SessionConfigSelectOptions::Ungrouped(options) => pairs(options),
-        SessionConfigSelectOptions::Grouped(groups) => groups.iter().flat_map(|group| pairs(&group.options)).collect(),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| pairs(&group.options)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -119,7 +122,8 @@ mod tests {
 
     fn claude() -> Value {
         let option = |id: &str, current: &str, values: &[&str]| {
-            let options: Vec<Value> = values.iter().map(|it| json!({"value": it, "name": format!("The {it}")})).collect();
+            let options: Vec<Value> =
+                values.iter().map(|it| json!({"value": it, "name": format!("The {it}")})).collect();
             json!({"id": id, "name": id, "category": id, "type": "select", "currentValue": current, "options": options})
         };
         json!({"configOptions": [

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
-    ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind,
 };
 use sage_core::port::{AskKind, PermissionAsk};
 use serde_json::Value;
@@ -34,6 +35,10 @@ pub struct Call {
 }
 
 impl Tools {
+    pub fn knows(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
     pub fn begin(&mut self, call: ToolCall) -> &mut Call {
         let mut fields = ToolCallUpdateFields::new().title(call.title).name(call.name).content(call.content);
         fields = fields.locations(call.locations).raw_input(call.raw_input).status(call.status);
@@ -59,7 +64,8 @@ impl Call {
     fn learn(&mut self, fields: ToolCallUpdateFields) {
         self.name = fields.name.or(self.name.take());
         self.kind = fields.kind.or(self.kind);
-        self.title = fields.title.filter(|title| !title.is_empty()).unwrap_or(std::mem::take(&mut self.title));
+        self.title =
+            fields.title.filter(|title| !title.is_empty()).unwrap_or(std::mem::take(&mut self.title));
         if let Some(input) = fields.raw_input.filter(|input| !is_blank(input)) {
             self.input = input;
         }
@@ -111,7 +117,8 @@ impl Call {
             Some(ToolKind::Fetch) => AskKind::Network,
             _ => described.kind,
         };
-        let command = (kind == AskKind::Run).then(|| command(&self.input).unwrap_or_else(|| self.title.clone()));
+        let command =
+            (kind == AskKind::Run).then(|| command(&self.input).unwrap_or_else(|| self.title.clone()));
         let paths = if self.paths.is_empty() { described.paths } else { self.paths.clone() };
         PermissionAsk { kind, command, paths, ..described }
     }

@@ -18,7 +18,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Channel, Client, Error, on_receive_notification, on_receive_request};
 use sage_core::policy::FailureClass;
-use sage_core::port::{Permission, Stop, StopSignal, StepCx, Usage};
+use sage_core::port::{Permission, StepCx, Stop, StopSignal, Usage};
 
 use super::dialog::{Dialog, Said, Silence};
 use super::files::Place;
@@ -106,7 +106,8 @@ async fn converse(
 fn argv(order: &Order) -> Result<Vec<OsString>, Miss> {
     if order.config.command.is_empty() {
         let name = &order.config.name;
-        let message = format!("agent `{name}` has no `command`: the program that speaks ACP, with its arguments");
+        let message =
+            format!("agent `{name}` has no `command`: the program that speaks ACP, with its arguments");
         return Err(Miss::invalid(message));
     }
     Ok(order.config.command.iter().map(OsString::from).collect())
@@ -152,7 +153,8 @@ async fn connect(
         .on_receive_request(
             async |request: WriteTextFileRequest, responder, _to| {
                 feed.tool("fs/write_text_file", &request.path.to_string_lossy());
-                responder.respond_with_result(ears.place.write(&request).map(|()| WriteTextFileResponse::new()))
+                responder
+                    .respond_with_result(ears.place.write(&request).map(|()| WriteTextFileResponse::new()))
             },
             on_receive_request!(),
         );

@@ -85,17 +85,23 @@ mod tests {
         let claude = counted(
             r#"{"inputTokens":10,"outputTokens":5,"cachedReadTokens":100,"cachedWriteTokens":7,"totalTokens":122}"#,
         );
-        assert_eq!((claude.input, claude.output, claude.reasoning, claude.total()), (Some(10), Some(5), None, 122));
+        assert_eq!(
+            (claude.input, claude.output, claude.reasoning, claude.total()),
+            (Some(10), Some(5), None, 122)
+        );
         let codex = counted(
             r#"{"inputTokens":10,"cachedReadTokens":100,"cachedWriteTokens":0,"outputTokens":15,"thoughtTokens":4,
                 "totalTokens":125}"#,
         );
         assert_eq!((codex.output, codex.reasoning, codex.total()), (Some(11), Some(4), 125));
-        let inside = counted(r#"{"inputTokens":110,"cachedReadTokens":100,"outputTokens":5,"totalTokens":115}"#);
+        let inside =
+            counted(r#"{"inputTokens":110,"cachedReadTokens":100,"outputTokens":5,"totalTokens":115}"#);
         assert_eq!((inside.input, inside.cache_read, inside.total()), (Some(10), Some(100), 115));
         let apart = counted(r#"{"inputTokens":10,"outputTokens":5,"thoughtTokens":20,"totalTokens":35}"#);
         assert_eq!((apart.output, apart.reasoning, apart.total()), (Some(5), Some(20), 35));
-        let wild = counted(r#"{"inputTokens":1,"outputTokens":2,"thoughtTokens":9,"totalTokens":18446744073709551615}"#);
+        let wild = counted(
+            r#"{"inputTokens":1,"outputTokens":2,"thoughtTokens":9,"totalTokens":18446744073709551615}"#,
+        );
         assert_eq!((wild.input, wild.output), (Some(1), Some(0)));
     }
 

@@ -86,7 +86,9 @@ mod tests {
 
     #[test]
     fn json_is_found_wherever_a_model_puts_it() {
-        for text in ["{\"a\":1}", "```json\n{\"a\":1}\n```", "Here:\n```\n{\"a\":1}\n```\nDone.", "It is {\"a\":1}."] {
+        for text in
+            ["{\"a\":1}", "```json\n{\"a\":1}\n```", "Here:\n```\n{\"a\":1}\n```\nDone.", "It is {\"a\":1}."]
+        {
             assert_eq!(json(text), Some(json!({"a": 1})), "{text}");
         }
         assert_eq!(json("\"plain\""), Some(json!("plain")));
@@ -106,7 +108,10 @@ mod tests {
         };
         let busy = "exceeded retry limit, last status: 429 Too Many Requests";
         assert_eq!(class(&response(empty), &heard(&[(None, busy)])), Some(FailureClass::RateLimit));
-        assert_eq!(class(&response(end), &heard(&[(Some("a"), "look"), (None, busy)])), Some(FailureClass::RateLimit));
+        assert_eq!(
+            class(&response(end), &heard(&[(Some("a"), "look"), (None, busy)])),
+            Some(FailureClass::RateLimit)
+        );
         assert_eq!(class(&response(end), &heard(&[(None, "fine")])), None);
         assert_eq!(class(&response(end), &heard(&[])), Some(FailureClass::Lost));
     }
