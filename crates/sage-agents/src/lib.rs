@@ -25,6 +25,7 @@ mod process;
 pub mod session;
 mod shell;
 mod talk;
+pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};

@@ -1,11 +1,14 @@
 //! The wire: what doors show, with the fields of the MCP tools of the same name. Built from a run, never stored
 //! as truth.
 
+mod asks;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::verdict::Verdict;
+pub use asks::AskView;
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -47,6 +50,11 @@ pub struct StepView {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<crate::event::Ask>,
+    /// What its agent asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asks: Vec<AskView>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<String>,
 }
 
 /// The text of a wait reason: `slot(global)`, `dependency`, ...
@@ -60,6 +68,7 @@ pub fn wait_text(wait: &Wait) -> String {
         Wait::Retry(at) => format!("retry({})", rfc3339(*at)),
         Wait::Approval => "approval".into(),
         Wait::Unknown => "unknown".into(),
+        Wait::Preempted => "preempted".into(),
         Wait::Paused => "paused".into(),
     }
 }
@@ -101,6 +110,8 @@ impl StepView {
                 .as_ref()
                 .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
             question,
+            asks: run.asks_of(id).map(AskView::of).collect(),
+            session: step.session.as_deref().map(str::to_string),
         }
     }
 }

@@ -62,6 +62,16 @@ pub struct StepPermitted {
     pub signal: Option<String>,
 }
 
+/// A running agent gives its slot to urgent work and goes on later.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepPreempted {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    /// The step or run that it makes way for.
+    pub by: String,
+}
+
 /// The session that an attempt belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

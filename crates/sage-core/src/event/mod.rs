@@ -104,6 +104,8 @@ events! {
     StepPermitted = "step.permitted",
     /// The session that an attempt belongs to.
     StepSession = "step.session",
+    /// A running agent makes way for urgent work.
+    StepPreempted = "step.preempted",
     /// No progress for too long.
     StepStalled = "step.stalled",
     /// A target takes no calls for now.

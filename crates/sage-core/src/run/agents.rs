@@ -41,6 +41,11 @@ impl Run {
                     self.step_mut(id).session = Some(Arc::from(told.session.as_str()));
                 }
             }
+            Event::StepPreempted(preempted) => {
+                let id = self.named("step.preempted", &preempted.step)?;
+                self.step_mut(id).preempted = true;
+                self.tally.preempted += 1;
+            }
             _ => {}
         }
         Ok(())

@@ -144,7 +144,10 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
-            Event::StepAsked(_) | Event::StepPermitted(_) | Event::StepSession(_) => {
+            Event::StepAsked(_)
+            | Event::StepPermitted(_)
+            | Event::StepSession(_)
+            | Event::StepPreempted(_) => {
                 self.apply_agents(event, now)?;
             }
             other => self.apply_limits(other, now)?,
@@ -177,6 +180,7 @@ impl Run {
         let id = self.startable("step.started", &event.step)?;
         let step = self.step_mut(id);
         step.attempts = event.attempt;
+        step.preempted = false;
         step.key = Some(event.key);
         if step.started_ms == 0 {
             step.started_ms = now;

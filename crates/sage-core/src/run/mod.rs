@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 pub use agents::OpenAsk;
 pub use apply::FoldError;
-pub use decide::{Action, Unowned, Wait};
+pub use decide::{Action, INBOX, Unowned, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};
@@ -126,6 +126,8 @@ pub struct Tally {
     pub opened: u32,
     /// Agents that had to be told again what they had known.
     pub reloads: u32,
+    /// Attempts that made way for urgent work.
+    pub preempted: u32,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
     /// When the present owner's turn began.

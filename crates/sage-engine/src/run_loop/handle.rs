@@ -34,6 +34,7 @@ impl RunLoop {
             }
             Input::Poll => {
                 self.follow_limits()?;
+                self.make_way_for_others()?;
                 self.take_signals()
             }
             Input::Timer => self.fire_timers(),

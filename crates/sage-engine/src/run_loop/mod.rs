@@ -22,6 +22,7 @@ mod gate;
 mod handle;
 mod machine;
 mod parking;
+mod preempt;
 mod queue;
 mod signals;
 mod spending;
@@ -45,6 +46,7 @@ use tokio::time::Instant;
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
+use crate::inbox::{Inbox, Poster, wake_of};
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
 use crate::perform::{Checks, Ended};
@@ -83,6 +85,7 @@ pub struct Surroundings {
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
     pub approvals: Arc<Approvals>,
+    pub wakes: Option<Inbox>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
 }
@@ -169,6 +172,8 @@ enum Ends {
     Fail(String),
     /// It used more than it may.
     Budget(String),
+    /// It makes way for urgent work.
+    Yield,
 }
 
 impl Live {
@@ -209,6 +214,8 @@ pub struct RunLoop {
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
     attention: Attention,
+    /// Tells others, where that is wanted.
+    poster: Option<Poster>,
     done: bool,
 }
 
@@ -233,6 +240,10 @@ impl RunLoop {
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
+        let poster = around
+            .wakes
+            .clone()
+            .map(|inbox| Poster::new(inbox, around.vfs.clone(), around.run_dir.clone(), durable.seq));
         RunLoop {
             around,
             options,
@@ -259,6 +270,7 @@ impl RunLoop {
             pausing: None,
             image,
             attention: Attention::default(),
+            poster,
             done: false,
         }
     }
@@ -291,6 +303,7 @@ impl RunLoop {
             }
         }
         self.image.finish(&self.run, self.durable);
+        self.finish_posts(result.is_ok()).await;
         result.map(|()| (self.run, self.history))
     }
 
@@ -343,6 +356,7 @@ impl RunLoop {
     async fn pump(&mut self) -> Result<(), LoopError> {
         loop {
             self.start_ready()?;
+            self.make_way()?;
             self.follow_decisions()?;
             self.gate.leave_queue();
             self.watch_queue();
@@ -359,7 +373,13 @@ impl RunLoop {
         let (mut event, now) = (event.into(), self.around.clock.now_ms());
         self.attention.stamp(&mut event);
         self.run.apply(&event, now)?;
-        Ok(self.journal.append(event.kind(), now, &event)?)
+        let seq = self.journal.append(event.kind(), now, &event)?;
+        if self.poster.is_some()
+            && let Some(wake) = wake_of(&event, seq, &self.run)
+        {
+            self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
+        }
+        Ok(seq)
     }
 
     fn after(&mut self, seq: u64, effect: Effect) {

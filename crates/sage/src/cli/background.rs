@@ -12,6 +12,7 @@ use sage_engine::background::{self, Over, Record, Records};
 use sage_engine::lock;
 use sage_engine::open::Engine;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::drive::Show;
@@ -82,6 +83,15 @@ fn binary() -> io::Result<std::path::PathBuf> {
     let path = std::env::current_exe()?;
     let text = path.to_string_lossy();
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), |kept| Path::new(kept).to_path_buf()))
+}
+
+/// A process without a terminal: a session of its own, and hang-ups mean nothing to it.
+pub fn leave_terminal() -> io::Result<()> {
+    // It fails if it was started as a leader; then there is no terminal to leave.
+    let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // A handler stays for as long as the process does; without one a hang-up would end it.
+    runtime.block_on(async { signal(SignalKind::hangup()).map(drop) })
 }
 
 /// Nobody waits for it here; in a process that stays it must be buried all the same.

@@ -17,6 +17,8 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod inbox;
+mod inbox_view;
 mod init;
 mod limits;
 mod limits_view;
@@ -25,6 +27,7 @@ mod log_file;
 mod logs;
 mod preflight;
 mod projection;
+mod questions;
 mod result;
 mod resume;
 mod roster;
@@ -38,6 +41,7 @@ mod target_names;
 mod templates;
 mod validate;
 mod verify;
+mod wake;
 mod warnings;
 
 use std::path::PathBuf;
@@ -94,6 +98,10 @@ enum Command {
     Reject(answer::RejectArgs),
     /// Named conversations with agents: make, list, show, resume, fork, delete
     Session(session::Args),
+    /// Show what waits for a person, unhandled wakes and dead letters
+    Inbox(inbox::Args),
+    /// Tell the inbox that something finished, is blocked, failed or was found
+    Wake(wake::Args),
     /// Show what a run may spend and has spent, or let it spend more
     Budget(budget::Args),
     /// Show and change what may run at once
@@ -158,7 +166,7 @@ impl Command {
         match self {
             Command::Resume(args) => !args.is_supervised(),
             Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
-            Command::Logs(_) | Command::Result(_) => true,
+            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) => true,
             _ => false,
         }
     }
@@ -183,6 +191,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Cancel(args) => signal::cancel(context, args),
         Command::Approve(args) => answer::approve(context, args),
         Command::Reject(args) => answer::reject(context, args),
+        Command::Inbox(args) => inbox::execute(context, args),
+        Command::Wake(args) => wake::execute(context, args),
         Command::Session(args) => session::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),

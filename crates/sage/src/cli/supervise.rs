@@ -23,15 +23,14 @@ const GRACE: Duration = Duration::from_secs(15);
 const STOPPED: Duration = Duration::from_secs(30);
 
 pub fn execute(context: &Context) -> Result<ExitCode, Failure> {
-    // Already so if it was started as a leader; then there is no terminal to leave.
-    let _ = rustix::process::setsid();
+    background::leave_terminal()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(supervise(context))
 }
 
 async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
-    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let [Ok(terminate), Ok(interrupt), Ok(mut hangup)] = kinds.map(signal) else {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
+    let [Ok(terminate), Ok(interrupt)] = kinds.map(signal) else {
         return Err(Failure::failed("cannot listen to signals"));
     };
     let (mut log, engine) = (Log::new(context), context.engine());
@@ -51,8 +50,6 @@ async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
         }
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
-            // The terminal is not ours any more.
-            _ = hangup.recv() => {}
             () = ends.asked() => {
                 stop(&mut supervisor, &mut ends, &mut log).await;
                 return Ok(ExitCode::from(130));

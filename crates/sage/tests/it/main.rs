@@ -4,6 +4,7 @@
 mod agents;
 mod approvals;
 mod asks;
+mod background;
 mod breakers;
 mod budget_cli;
 mod budgets;
@@ -27,3 +28,4 @@ mod storm;
 mod tidy;
 mod told;
 mod wire;
+mod worktree;
