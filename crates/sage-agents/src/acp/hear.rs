@@ -97,9 +97,12 @@ impl<'a> Ears<'a> {
                 self.show(said, shown);
             }
             SessionUpdate::ToolCallUpdate(update) => {
+                // News of an old call may come while the agent speaks.
+                let new = !heard.tools.knows(&update.tool_call_id.0);
+                let said = if new { heard.messages.pause() } else { None };
                 let shown = heard.tools.update(update).show();
                 drop(heard);
-                self.show(None, shown);
+                self.show(said, shown);
             }
             SessionUpdate::Notice(notice) => {
                 drop(heard);

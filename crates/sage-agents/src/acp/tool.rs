@@ -35,6 +35,10 @@ pub struct Call {
 }
 
 impl Tools {
+    pub fn knows(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
     pub fn begin(&mut self, call: ToolCall) -> &mut Call {
         let mut fields = ToolCallUpdateFields::new().title(call.title).name(call.name).content(call.content);
         fields = fields.locations(call.locations).raw_input(call.raw_input).status(call.status);

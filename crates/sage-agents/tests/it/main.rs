@@ -2,6 +2,7 @@
 //! polled with a deadline, and every bench checks at its end that none of its processes is left.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
+mod acp;
 mod bench;
 mod claude;
 mod claude_desk;
