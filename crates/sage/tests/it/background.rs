@@ -156,21 +156,14 @@ fn a_detached_run_outlives_its_terminal() {
     wait_until(|| sage.path("typed").exists(), DEADLINE, "the command in the terminal");
     wait_until(|| sage.supervisor().is_some(), DEADLINE, "the supervisor");
     wait_at_work(&sage);
-    let others: Vec<u32> = sage.processes();
     terminal.kill().unwrap();
     terminal.wait().unwrap();
-    let (owner, supervisor) = (sage.owner("x").unwrap(), sage.supervisor().unwrap());
-    // What was left in the terminal has been hung up: the shell and its sleep.
-    let inside = |pid: &u32| {
-        ![owner, supervisor].contains(pid)
-            && std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.contains("sleep\01000"))
+    // Who still belonged to it has been hung up.
+    let sleeps = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == b"sleep\x001000\0")
     };
-    wait_until(
-        || !others.iter().filter(|pid| inside(pid)).any(|&pid| is_alive(pid)),
-        DEADLINE,
-        "the terminal to be gone",
-    );
+    wait_until(|| !sage.processes().iter().any(sleeps), DEADLINE, "the terminal to be gone");
+    let (owner, supervisor) = (sage.owner("x").unwrap(), sage.supervisor().unwrap());
     // Hung up by hand too: a shell may do so to everything that it ever started.
     kill(owner, Signal::HUP);
     kill(supervisor, Signal::HUP);
