@@ -17,6 +17,7 @@ mod executor;
 mod fake;
 pub mod fake_llm;
 mod lines;
+pub mod llm;
 mod note;
 mod outcome;
 mod params;
