@@ -20,6 +20,7 @@ mod executor;
 mod fake;
 pub mod fake_llm;
 mod lines;
+pub mod llm;
 mod note;
 mod outcome;
 mod params;

@@ -16,6 +16,7 @@ mod command;
 mod ending;
 mod fake;
 mod fake_llm;
+mod llm;
 mod nudge;
 mod output;
 mod owner;
