@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use sage_core::role::{Access, Paths};
 use serde_json::{Value, json};
 
 use super::access;
@@ -64,7 +63,8 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order) -> Result<Vec<OsString>, Miss>
     }
     let servers = json!({"mcpServers": order.mcp_servers});
     flag("--mcp-config", attempt.write("mcp.json", servers.to_string().as_bytes())?.into());
-    flag("--permission-mode", mode(order.access).into());
+    // Whatever is not allowed by name is asked: the project's rules decide, not the program's own.
+    flag("--permission-mode", "default".into());
     flag("--settings", settings(order).to_string().into());
     flag("--disallowedTools", access::denied(order.access).join(",").into());
     argv.push("--strict-mcp-config".into());
@@ -72,11 +72,6 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order) -> Result<Vec<OsString>, Miss>
         argv.push("--fork-session".into());
     }
     Ok(argv)
-}
-
-/// Who may write everywhere is not asked for each file of the project.
-fn mode(access: Access) -> &'static str {
-    if access.write && access.paths == Paths::All { "acceptEdits" } else { "default" }
 }
 
 /// Rules that go before those of the user and of the project: what must be asked is asked.
