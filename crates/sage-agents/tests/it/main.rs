@@ -7,6 +7,7 @@ mod claude;
 mod claude_desk;
 mod claude_mcp;
 mod claude_sessions;
+mod claude_stand_in;
 mod claude_tools;
 mod command;
 mod ending;
