@@ -107,10 +107,10 @@ fn api(fault: &Fault, delay_ms: Option<u64>, transcript: &Transcript) -> Miss {
         // A connection that broke has neither.
         (_, None) => FailureClass::Transient,
     };
-    let status = fault.status.map_or_else(String::new, |status| format!(" ({status})"));
-    let mut message = match fault.text.is_empty() {
-        true => format!("the request to the model failed: {}{status}", fault.kind),
-        false => fault.text.clone(),
+    let mut message = match (&fault.text, fault.status) {
+        (text, _) if !text.is_empty() => text.clone(),
+        (_, Some(status)) => format!("the request to the model failed: {} ({status})", fault.kind),
+        (_, None) => "the connection to the model broke or could not be made".into(),
     };
     if let Some(hint) = hint {
         message.push_str(&format!("; {hint}"));

@@ -18,6 +18,8 @@ mod home;
 mod judge;
 mod probe;
 mod spent;
+#[cfg(test)]
+mod tests;
 mod transcript;
 mod watch;
 
@@ -84,7 +86,7 @@ async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn,
     let mut on_stdout = |chunk: &[u8]| dialog.push(chunk);
     let finished = tokio::select! {
         finished = inner.converse(argv, env, talk, &mut on_stdout) => finished?,
-        never = watch::watch(attempt.cx, &cx.stop, &channel) => match never {},
+        never = watch::watch(attempt.cx, &cx.stop, &channel, attempt.config.grace) => match never {},
     };
     let transcript = dialog.end();
     let stopped = attempt.cx.stop.get() >= Stop::Graceful;

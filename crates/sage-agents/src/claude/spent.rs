@@ -21,7 +21,8 @@ pub fn spent(result: &Value, counted: Option<f64>) -> Usage {
         ..Usage::default()
     };
     models.values().for_each(|model| spent.add(&tokens(model, CAMEL)));
-    spent.cost_usd = models.values().map(cost).sum();
+    // The sum of nothing is -0.0.
+    spent.cost_usd = models.values().map(cost).sum::<Option<f64>>().map(|cost| cost + 0.0);
     spent
 }
 

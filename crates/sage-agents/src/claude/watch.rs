@@ -13,13 +13,12 @@ use sage_core::port::{StepCx, Stop, StopSignal};
 
 use super::channel::Channel;
 
-/// After its result and the end of its input a program needs tenths of a second; hooks of users need longer.
-const EXIT_PATIENCE: Duration = Duration::from_secs(10);
 /// An interrupt is answered at once; whoever stops does not want to wait.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Passes on to `process` what `cx` is told. Goes on for as long as the program runs.
-pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel) -> Infallible {
+/// Passes on to `process` what `cx` is told, for as long as the program runs. After its result and the end of
+/// its input it needs tenths of a second to end; it gets `grace`.
+pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel, grace: Duration) -> Infallible {
     let mut nudges = 0;
     loop {
         tokio::select! {
@@ -29,7 +28,7 @@ pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel) -> Infa
             }
             () = channel.closed() => {
                 tokio::select! {
-                    () = tokio::time::sleep(EXIT_PATIENCE) => {}
+                    () = tokio::time::sleep(grace) => {}
                     () = cx.stop.reached(Stop::Graceful) => {}
                 }
                 break;

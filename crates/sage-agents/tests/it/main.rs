@@ -8,6 +8,7 @@ mod claude;
 mod claude_desk;
 mod claude_mcp;
 mod claude_sessions;
+mod claude_stand_in;
 mod claude_tools;
 mod codex;
 mod codex_bench;
