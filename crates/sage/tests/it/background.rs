@@ -392,3 +392,15 @@ fn a_known_time_is_waited_for_or_not() {
     sage.sage("resume y --detach").exit(0);
     sage.wait_status("y", "completed");
 }
+
+// covers: S1
+#[test]
+fn a_project_that_is_removed_does_not_come_back() {
+    let sage = Sage::new().template("ask", ASK);
+    sage.sage("run x -t ask --detach").exit(0);
+    sage.wait_status("x", "paused");
+    wait_until(|| sage.owner("x").is_none() && sage.supervisor().is_some(), DEADLINE, "the owner to leave");
+    std::fs::remove_dir_all(sage.root()).unwrap();
+    wait_until(|| sage.processes().is_empty(), DEADLINE, "the supervisor to end");
+    assert!(!sage.root().exists());
+}
