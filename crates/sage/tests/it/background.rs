@@ -131,6 +131,8 @@ fn a_detached_run_outlives_its_command() {
     wait_until(|| sage.owner("x").is_none() && sage.record("x").is_none(), DEADLINE, "its end");
     let done = sage.status("x");
     assert_eq!((&done["ownerKind"], &done["metrics"]["owners"]), (&Value::Null, &1.into()), "{done}");
+    let told = sage.sage("logs x").exit(0);
+    assert!(!told.stdout.contains("run resumed"), "{}", told.stdout);
     assert!(done["metrics"]["orchestratorBlockedShare"].as_f64().unwrap() <= 1.0);
     sage.assert_all_ended();
     sage.sage("verify").exit(0);
