@@ -131,6 +131,8 @@ fn a_detached_run_outlives_its_command() {
     wait_until(|| sage.owner("x").is_none() && sage.record("x").is_none(), DEADLINE, "its end");
     let done = sage.status("x");
     assert_eq!((&done["ownerKind"], &done["metrics"]["owners"]), (&Value::Null, &1.into()), "{done}");
+    let told = sage.sage("logs x").exit(0);
+    assert!(!told.stdout.contains("run resumed"), "{}", told.stdout);
     assert!(done["metrics"]["orchestratorBlockedShare"].as_f64().unwrap() <= 1.0);
     sage.assert_all_ended();
     sage.sage("verify").exit(0);
@@ -391,4 +393,16 @@ fn a_known_time_is_waited_for_or_not() {
     assert_eq!(sage.owner("y"), None, "nobody goes on with it");
     sage.sage("resume y --detach").exit(0);
     sage.wait_status("y", "completed");
+}
+
+// covers: S1
+#[test]
+fn a_project_that_is_removed_does_not_come_back() {
+    let sage = Sage::new().template("ask", ASK);
+    sage.sage("run x -t ask --detach").exit(0);
+    sage.wait_status("x", "paused");
+    wait_until(|| sage.owner("x").is_none() && sage.supervisor().is_some(), DEADLINE, "the owner to leave");
+    std::fs::remove_dir_all(sage.root()).unwrap();
+    wait_until(|| sage.processes().is_empty(), DEADLINE, "the supervisor to end");
+    assert!(!sage.root().exists());
 }
