@@ -80,6 +80,10 @@ impl<'a> Fold<'a> {
         events.into_iter().for_each(|event| self.take(event));
     }
 
+    pub fn note(&self, text: &str) {
+        self.feed.note(text);
+    }
+
     /// The output is over.
     pub fn end(&mut self) {
         let mut events = Vec::new();

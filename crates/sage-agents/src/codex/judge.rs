@@ -5,7 +5,7 @@
 //! | `turn.completed`                       | the last message is the answer                            |
 //! | `turn.failed`                          | by its status, its kind in the rollout, its words         |
 //! | a refusal that codex would have tried  | the same                                                  |
-//! | no event, `no rollout found` on stderr | the thread is gone: a new one is told everything          |
+//! | no event, `thread/resume failed`       | the thread is gone: a new one is told everything          |
 //! | no event, exit code                    | 2, a bad setting: invalid; no login: auth; else a failure |
 //! | no event, a signal, a timeout, a stop  | lost, timeout, stopped                                    |
 
@@ -25,6 +25,8 @@ const BAD_USAGE: i32 = 2;
 
 /// Codex is started by a script, which tells a signal like a shell does.
 const KILLED: i32 = 128;
+
+const BUSY: &str = "already has an active writer";
 
 pub fn turn(fold: Fold<'_>, finished: &Finished, order: &Order, is_stopped: bool) -> Turn {
     let unknown_conversation = fold.end.is_none() && is_unknown(order, &finished.stderr);
@@ -66,9 +68,12 @@ fn nothing() -> Usage {
     super::usage::Counts::default().classes()
 }
 
+/// Nothing was asked yet. A thread that another process still writes is not gone.
 fn is_unknown(order: &Order, stderr: &Captured) -> bool {
-    !matches!(order.conversation, Conversation::New { .. })
-        && stderr.tail.contains("no rollout found for thread")
+    let refused =
+        ["thread/resume failed", "thread/fork failed"].iter().any(|words| stderr.tail.contains(words));
+    let goes_on = !matches!(order.conversation, Conversation::New { .. });
+    goes_on && refused && !stderr.tail.contains(BUSY)
 }
 
 fn without_end(fold: &Fold<'_>, finished: &Finished) -> Miss {
@@ -81,6 +86,9 @@ fn without_end(fold: &Fold<'_>, finished: &Finished) -> Miss {
     }
     let told = without_backtrace(&finished.stderr);
     let message = exit_message(code, &finished.stdout, &told);
+    if told.tail.contains(BUSY) {
+        return Miss::failed(FailureClass::Transient, message);
+    }
     if code == BAD_USAGE || told.tail.contains("Error loading config") {
         return Miss::invalid(message);
     }

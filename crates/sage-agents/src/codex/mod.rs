@@ -79,6 +79,9 @@ async fn talk(
     home: Option<&Path>,
     fold: &mut Fold<'_>,
 ) -> Result<Finished, Miss> {
+    if !order.access.run {
+        fold.note("codex cannot be kept from running commands; its sandbox keeps them from what the role may not do");
+    }
     let prompt = prompt::of(order, home);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
     let argv = argv::of(attempt, order, &prompt)?;

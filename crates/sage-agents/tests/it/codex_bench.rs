@@ -86,6 +86,15 @@ impl Codex {
         self.llm.prompts().last().map(|body| body["input"].to_string()).unwrap_or_default()
     }
 
+    /// Codex's own file about its only thread.
+    pub fn thread_file(&self) -> Option<PathBuf> {
+        let mut path = self.home.path().join("sessions");
+        while path.is_dir() {
+            path = std::fs::read_dir(&path).ok()?.next()?.ok()?.path();
+        }
+        path.exists().then_some(path)
+    }
+
     /// The process of codex itself, not its keeper and not the script that starts it.
     pub fn pid(&self) -> Option<u32> {
         let is_codex = |pid: &u32| {

@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 use crate::bench::{kill, until};
 use crate::codex_bench::Codex;
 
+fn read(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
 /// A command that says that it runs and does not end.
 fn long_command() -> Value {
     json!({"tool": {"name": "exec_command", "input": {"cmd": "echo $$ > runs; sleep 300"}},
@@ -90,6 +94,8 @@ async fn killed_in_the_middle_of_a_command_it_goes_on_where_it_was() {
     let Some(mut codex) = Codex::new(json!([long_command(), {"text": "done"}])) else { return };
     let story = async {
         codex.bench.pid("runs").await;
+        let counted = || codex.thread_file().is_some_and(|path| read(&path).contains("last_token_usage"));
+        until("the answer's usage is written down", counted).await;
         kill(codex.pid().unwrap(), Signal::KILL);
     };
     let failure = codex.bench.run_with(story).await.failed(FailureClass::Lost);
@@ -146,21 +152,8 @@ async fn a_thread_that_codex_does_not_know_is_told_again() {
     let Some(mut codex) = Codex::new(json!([{"text": "noted"}])) else { return };
     codex.task("remember kiwi");
     codex.answers().await;
-    // Codex says so itself: the file is there and is not a thread.
-    let find = |dir: &std::path::Path| -> Vec<std::path::PathBuf> {
-        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
-    };
-    let mut folder = codex.home.path().join("sessions");
-    for _ in 0..3 {
-        folder = find(&folder).remove(0);
-    }
-    let thread = find(&folder).remove(0);
-    let parked =
-        thread.with_file_name(thread.file_name().unwrap().to_str().unwrap().replace("rollout-", "rollout-x"));
-    std::fs::rename(&thread, &parked).unwrap();
-    for name in ["state_5.sqlite", "thread_history_1.sqlite"] {
-        let _ = std::fs::remove_file(codex.home.path().join(name));
-    }
+    // Codex says so itself: the file is there, and empty, as after a power cut.
+    std::fs::write(codex.thread_file().unwrap(), "").unwrap();
     codex.task("which word?");
     codex.answers().await;
     assert_eq!(codex.continuity(), Some(Continuity::Reloaded));
