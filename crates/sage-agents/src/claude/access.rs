@@ -133,7 +133,7 @@ mod tests {
         question("1", "Write", &json!({"file_path": path, "content": "x"}), None)
     }
 
-    // covers: S6
+    // covers: R17
     #[test]
     fn a_role_has_only_the_tools_that_it_may_use() {
         let has = |role: Role, tool: &str| !denied(role.access()).contains(&tool);
@@ -149,7 +149,7 @@ mod tests {
         assert!(asked(Role::Implementer.access()).is_empty());
     }
 
-    // covers: S6
+    // covers: R17
     #[test]
     fn edits_of_a_planner_are_decided_by_their_real_path() {
         let dir = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    // covers: S6
+    // covers: R17
     #[test]
     fn what_a_role_leaves_open_is_asked() {
         let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use serde_json::{Value, json};
 
 use super::access;
+use super::shape::Shape;
 use crate::agent::{Conversation, Order};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -18,6 +19,8 @@ const FLAGS: &[&str] = &[
     "--verbose",
     "--permission-prompt-tool",
     "stdio",
+    // Without them a long answer looks like a hang, and nobody knows what it costs before it is over.
+    "--include-partial-messages",
 ];
 
 pub const MAX_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
@@ -33,7 +36,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("DISABLE_ERROR_REPORTING", "1"),
 ];
 
-pub fn argv(attempt: &Attempt<'_>, order: &Order) -> Result<Vec<OsString>, Miss> {
+pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Result<Vec<OsString>, Miss> {
     let mut argv = order.config.argv("claude");
     argv.extend(FLAGS.iter().map(OsString::from));
     let mut flag = |name: &str, value: OsString| argv.extend([name.into(), value]);
@@ -52,8 +55,8 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order) -> Result<Vec<OsString>, Miss>
         // A file: an argument has an end, and everybody can read it.
         flag("--append-system-prompt-file", attempt.write("system.txt", system.as_bytes())?.into());
     }
-    if let Some(schema) = &order.schema {
-        flag("--json-schema", schema.to_string().into());
+    if let Some(shape) = shape {
+        flag("--json-schema", shape.schema.to_string().into());
     }
     if let Some(turns) = order.max_turns {
         flag("--max-turns", turns.to_string().into());

@@ -101,7 +101,8 @@ impl<'a> Dialog<'a> {
             Event::Fault(fault) => self.feed.note(&fault.text),
             Event::Retry { fault, delay_ms } => {
                 self.feed.note(&format!("would try again in {delay_ms} ms: {}", fault.kind));
-                if !self.retries_itself {
+                // With a key that is too old, it gets another one and tries again.
+                if !self.retries_itself && fault.status != Some(401) {
                     self.transcript.retry = Some((fault, delay_ms));
                     self.channel.interrupt();
                 }
@@ -117,7 +118,8 @@ impl<'a> Dialog<'a> {
             Event::Withdrawn { id } => self.asks.withdraw(&id),
             Event::Servers(servers) => self.servers(servers),
             Event::Result(_) => self.result(),
-            Event::Limit { .. } | Event::Other => self.feed.alive(),
+            Event::Response(_) => self.feed.usage(self.transcript.live.clone()),
+            Event::Request(_) | Event::Limit { .. } | Event::Other => {}
         }
     }
 
@@ -132,7 +134,6 @@ impl<'a> Dialog<'a> {
 
     fn init(&mut self, servers: Vec<Server>) {
         self.channel.set_working();
-        self.feed.alive();
         // Only where they could not be asked for before: some tokens may be lost by it.
         self.transcript.lost_servers = self.lost(servers);
         if !self.transcript.lost_servers.is_empty() {
@@ -163,7 +164,6 @@ impl<'a> Dialog<'a> {
     }
 
     fn result(&mut self) {
-        self.feed.alive();
         let aborted = self.transcript.ending().is_some_and(|ending| ending.is_aborted());
         let wanted = self.transcript.retry.is_none() && self.stop.get() == Stop::No;
         if self.channel.take_nudge() && aborted && wanted {

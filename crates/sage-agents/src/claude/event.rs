@@ -1,8 +1,13 @@
 //! The lines that Claude Code prints, as far as they matter. Unknown kinds and fields are nothing to worry about.
 
+use sage_core::port::Usage;
 use serde_json::Value;
 
 use super::channel::SERVERS;
+use super::spent::of_request;
+
+/// How most lines begin: pieces of an answer that will come as a whole. They are not worth reading.
+const PIECE: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta""#;
 
 #[derive(Debug)]
 pub struct Line {
@@ -22,6 +27,10 @@ pub enum Event {
         /// What the request began with; of a subagent's nothing.
         context_tokens: Option<u64>,
     },
+    /// A request of the agent itself begins, and what it begins with.
+    Request(Usage),
+    /// It is answered, and what the answer took.
+    Response(Usage),
     /// The program's own words about a request that failed.
     Fault(Fault),
     /// It would try again after a while.
@@ -49,7 +58,7 @@ pub enum Event {
     /// `None`: this version cannot tell.
     Servers(Option<Vec<Server>>),
     Result(Box<Value>),
-    /// It is alive, and that is all.
+    /// It is alive, and that is all: the process layer has noticed.
     Other,
 }
 
@@ -78,6 +87,9 @@ pub struct Server {
 impl Line {
     /// `None` if it is no JSON object.
     pub fn parse(line: &[u8]) -> Option<Line> {
+        if line.starts_with(PIECE) {
+            return Some(Line { session: None, event: Event::Other });
+        }
         let mut value: Value = serde_json::from_slice(line).ok().filter(Value::is_object)?;
         let session = value["session_id"].as_str().map(str::to_string);
         Some(Line { session, event: event(&mut value) })
@@ -94,6 +106,7 @@ fn event(value: &mut Value) -> Event {
         }
         ("assistant", _) if value["is_api_error_message"] == true => Event::Fault(fault(value)),
         ("assistant", _) => said(value),
+        ("stream_event", _) => streamed(&value["event"]),
         ("rate_limit_event", _) if value["rate_limit_info"]["status"] == "rejected" => {
             let seconds = value["rate_limit_info"]["resetsAt"].as_u64();
             Event::Limit { reset_at_ms: seconds.map(|seconds| seconds.saturating_mul(1_000)) }
@@ -105,6 +118,14 @@ fn event(value: &mut Value) -> Event {
             Event::Servers(list.is_array().then(|| servers(list)))
         }
         ("result", _) => Event::Result(Box::new(value.take())),
+        _ => Event::Other,
+    }
+}
+
+fn streamed(event: &Value) -> Event {
+    match event["type"].as_str() {
+        Some("message_start") => Event::Request(of_request(&event["message"]["usage"])),
+        Some("message_delta") => Event::Response(of_request(&event["usage"])),
         _ => Event::Other,
     }
 }

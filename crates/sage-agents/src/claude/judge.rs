@@ -13,6 +13,7 @@ use sage_core::port::Refusal;
 use serde_json::Value;
 
 use super::event::Fault;
+use super::shape::Shape;
 use super::transcript::{Ending, Transcript};
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::{End, Finished};
@@ -23,10 +24,10 @@ pub fn judge(
     transcript: &Transcript,
     finished: &Finished,
     stopped: bool,
-    schema: bool,
+    shape: Option<&Shape>,
 ) -> Result<Value, Miss> {
     match transcript.ending() {
-        Some(ending) if ending.ok => answer(ending, schema),
+        Some(ending) if ending.ok => answer(ending, shape),
         Some(ending) if stopped && ending.is_aborted() => Err(Miss::Stopped),
         _ if !transcript.lost_servers.is_empty() => Err(lost_servers(transcript)),
         Some(ending) => Err(failure(ending, transcript)),
@@ -34,9 +35,10 @@ pub fn judge(
     }
 }
 
-fn answer(ending: &Ending, schema: bool) -> Result<Value, Miss> {
-    if schema {
-        return ending.structured.clone().ok_or_else(|| {
+fn answer(ending: &Ending, shape: Option<&Shape>) -> Result<Value, Miss> {
+    if let Some(shape) = shape {
+        let answer = ending.structured.as_ref().and_then(|structured| shape.answer(structured));
+        return answer.ok_or_else(|| {
             Miss::invalid("claude answered without the structured output that `schema` asks for")
         });
     }

@@ -17,6 +17,7 @@ mod event;
 mod home;
 mod judge;
 mod probe;
+mod shape;
 mod spent;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use crate::outcome::Miss;
 use crate::talk::Talk;
 use channel::Channel;
 use dialog::Dialog;
+use shape::Shape;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Claude;
@@ -49,8 +51,7 @@ impl Agent for Claude {
             fork: true,
             asks: true,
             schema: true,
-            // Its events tell what a request began with, not what it cost.
-            live_usage: false,
+            live_usage: true,
             max_turns: true,
             max_budget: true,
         }
@@ -74,7 +75,8 @@ impl Agent for Claude {
 }
 
 async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn, Miss> {
-    let (argv, env) = (argv::argv(attempt, order)?, argv::env(order));
+    let shape = order.schema.as_ref().map(Shape::of);
+    let (argv, env) = (argv::argv(attempt, order, shape.as_ref())?, argv::env(order));
     let (talk, mouth) = Talk::open(attempt)?;
     let channel = Arc::new(Channel::new(mouth));
     let mut dialog = Dialog::new(attempt, order, feed, &channel);
@@ -92,7 +94,7 @@ async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn,
     let stopped = attempt.cx.stop.get() >= Stop::Graceful;
     let (counters, usage) = (transcript.counters(), transcript.usage());
     Ok(Turn {
-        answer: judge::judge(&transcript, &finished, stopped, order.schema.is_some()),
+        answer: judge::judge(&transcript, &finished, stopped, shape.as_ref()),
         usage,
         counters,
         context_tokens: transcript.context_tokens,

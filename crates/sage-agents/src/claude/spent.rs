@@ -32,6 +32,11 @@ const CAMEL: Names = ["inputTokens", "cacheReadInputTokens", "cacheCreationInput
 const SNAKE: Names =
     ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
 
+/// As the endpoint tells it.
+pub fn of_request(counts: &Value) -> Usage {
+    tokens(counts, SNAKE)
+}
+
 /// Thinking is part of the output, and not told apart.
 fn tokens(counts: &Value, names: Names) -> Usage {
     let [input, cache_read, cache_write, output] = names.map(|name| counts[name].as_u64());
@@ -68,7 +73,7 @@ mod tests {
         Usage { input, cache_read, cache_write, output, cost_usd, ..Usage::default() }
     }
 
-    // covers: S5
+    // covers: R18
     #[test]
     fn all_models_of_this_invocation_count_and_nothing_else() {
         let model = |cost: f64, basis: &str| {
@@ -88,7 +93,7 @@ mod tests {
         assert_eq!(spent(&nothing, None), usage(0, 0, 0, 0, Some(0.0)));
     }
 
-    // covers: S5
+    // covers: R18
     #[test]
     fn without_it_costs_are_counted_from_where_the_conversation_stood() {
         let result = json!({

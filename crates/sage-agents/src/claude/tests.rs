@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::event::{Block, Event, Line};
 use super::judge::judge;
+use super::shape::Shape;
 use super::transcript::Transcript;
 use crate::outcome::Miss;
 use crate::process::{Captured, End, Finished};
@@ -26,7 +27,7 @@ fn finished(end: End, stderr: &str) -> Finished {
 }
 
 fn judged(lines: &[Value]) -> Result<Value, Miss> {
-    judge(&transcript(lines), &finished(End::Exited(1), ""), false, false)
+    judge(&transcript(lines), &finished(End::Exited(1), ""), false, None)
 }
 
 #[track_caller]
@@ -57,7 +58,6 @@ fn retry(status: Option<u16>, kind: &str, delay_ms: u64) -> Value {
         "error_status": status, "error": kind})
 }
 
-// covers: S1
 #[test]
 fn lines_are_read_and_unknown_ones_mean_nothing() {
     for unknown in
@@ -86,7 +86,6 @@ fn lines_are_read_and_unknown_ones_mean_nothing() {
     assert_eq!((blocks.len(), context_tokens), (1, None));
 }
 
-// covers: S4
 #[test]
 fn questions_are_read() {
     let ask = json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "can_use_tool",
@@ -108,14 +107,13 @@ fn questions_are_read() {
     assert!(matches!(line(&cannot).event, Event::Servers(None)));
 }
 
-// covers: S1
 #[test]
 fn only_a_result_without_error_is_an_answer() {
     let good = result("success", "completed", &[]);
     // Its exit code says nothing, nor does how it went away after its result.
     for end in [End::Exited(0), End::Exited(1), End::Signaled(9), End::Stopped, End::TimedOut("late".into())]
     {
-        let answer = judge(&transcript(std::slice::from_ref(&good)), &finished(end, ""), true, false);
+        let answer = judge(&transcript(std::slice::from_ref(&good)), &finished(end, ""), true, None);
         assert_eq!(answer, Ok("fine".into()));
     }
     let mut unsure = good.clone();
@@ -124,7 +122,9 @@ fn only_a_result_without_error_is_an_answer() {
     let mut blank = good.clone();
     blank["result"] = " \n".into();
     failed(judged(&[blank]), FailureClass::Lost, "empty answer");
-    let schema = |lines: &[Value]| judge(&transcript(lines), &finished(End::Exited(0), ""), false, true);
+    let shape = Shape::of(&json!({"type": "object"}));
+    let schema =
+        |lines: &[Value]| judge(&transcript(lines), &finished(End::Exited(0), ""), false, Some(&shape));
     failed(schema(std::slice::from_ref(&good)), FailureClass::Invalid, "structured output");
     let mut structured = good.clone();
     structured["structured_output"] = json!({"n": 3});
@@ -134,7 +134,7 @@ fn only_a_result_without_error_is_an_answer() {
     assert_eq!(judged(&[good, broken]), Ok("fine".into()));
 }
 
-// covers: S1, R7
+// covers: R7
 #[test]
 fn faults_of_the_endpoint_have_their_class() {
     let rows = [
@@ -167,7 +167,7 @@ fn faults_of_the_endpoint_have_their_class() {
     assert!(matches!(line(&allowed).event, Event::Other));
 }
 
-// covers: S1, R7
+// covers: R7
 #[test]
 fn a_retry_that_was_interrupted_tells_what_the_endpoint_said() {
     let broken = result("error_during_execution", "aborted_streaming", &["[ede_diagnostic] ..."]);
@@ -175,7 +175,7 @@ fn a_retry_that_was_interrupted_tells_what_the_endpoint_said() {
         let Event::Retry { fault, delay_ms } = line(&retry(status, kind, delay_ms)).event else { panic!() };
         let mut transcript = transcript(std::slice::from_ref(&broken));
         transcript.retry = Some((fault, delay_ms));
-        judge(&transcript, &finished(End::Exited(1), ""), false, false)
+        judge(&transcript, &finished(End::Exited(1), ""), false, None)
     };
     let refusal = failed(interrupted(Some(429), "rate_limit", 17_000), FailureClass::RateLimit, "429");
     assert_eq!(refusal.unwrap().retry_after_ms, Some(17_000));
@@ -185,11 +185,10 @@ fn a_retry_that_was_interrupted_tells_what_the_endpoint_said() {
     failed(interrupted(Some(401), "authentication_failed", 500), FailureClass::Auth, "/login");
     failed(interrupted(None, "unknown", 500), FailureClass::Transient, "connection");
     failed(judged(std::slice::from_ref(&broken)), FailureClass::Lost, "broken off");
-    let stopped = judge(&transcript(&[broken]), &finished(End::Exited(1), ""), true, false);
+    let stopped = judge(&transcript(&[broken]), &finished(End::Exited(1), ""), true, None);
     assert_eq!(stopped, Err(Miss::Stopped));
 }
 
-// covers: S1
 #[test]
 fn limits_refusals_and_lost_conversations_have_their_row() {
     let turns = result("error_max_turns", "max_turns", &["Reached maximum number of turns (1)"]);
@@ -210,18 +209,17 @@ fn limits_refusals_and_lost_conversations_have_their_row() {
     let unknown = transcript(&[unknown]);
     assert!(unknown.is_unknown());
     failed(
-        judge(&unknown, &finished(End::Exited(1), ""), false, false),
+        judge(&unknown, &finished(End::Exited(1), ""), false, None),
         FailureClass::Failed,
         "No conversation",
     );
 }
 
-// covers: S1, S4
 #[test]
 fn without_a_result_the_end_of_the_process_decides() {
     let init = json!({"type": "system", "subtype": "init", "session_id": "s", "mcp_servers": []});
     let ended = |end: End, stopped: bool| {
-        judge(&transcript(std::slice::from_ref(&init)), &finished(end, "oh"), stopped, false)
+        judge(&transcript(std::slice::from_ref(&init)), &finished(end, "oh"), stopped, None)
     };
     failed(ended(End::Signaled(9), false), FailureClass::Lost, "SIGKILL");
     failed(ended(End::Exited(143), false), FailureClass::Lost, "143");
@@ -232,7 +230,7 @@ fn without_a_result_the_end_of_the_process_decides() {
     assert_eq!(ended(End::Stopped, true), Err(Miss::Stopped));
     assert_eq!(ended(End::Exited(143), true), Err(Miss::Stopped));
     let silent =
-        |end: End| judge(&transcript(&[]), &finished(end, "error: unknown option '--x'"), false, false);
+        |end: End| judge(&transcript(&[]), &finished(end, "error: unknown option '--x'"), false, None);
     failed(silent(End::Exited(1)), FailureClass::Invalid, "unknown option '--x'");
     failed(silent(End::Exited(134)), FailureClass::Lost, "134");
     let refused = |passing| End::Refused { passing, message: "program `claude` was not found".into() };
@@ -240,7 +238,7 @@ fn without_a_result_the_end_of_the_process_decides() {
     failed(silent(refused(true)), FailureClass::Transient, "not found");
 }
 
-// covers: S5
+// covers: R18
 #[test]
 fn usage_is_known_only_from_terminal_events_and_adds_up() {
     let models =
@@ -255,6 +253,16 @@ fn usage_is_known_only_from_terminal_events_and_adds_up() {
     let usage = both.usage();
     assert_eq!((usage.input, usage.output, usage.cost_usd), (Some(15), Some(4), Some(0.75)));
     assert_eq!(both.counters(), Some(Usage { cost_usd: Some(0.75), ..Usage::default() }));
+    let start = json!({"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1});
+    let request =
+        json!({"type": "stream_event", "event": {"type": "message_start", "message": {"usage": start}}});
+    let piece = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":0}}"#;
+    assert!(matches!(Line::parse(piece).unwrap().event, Event::Other));
+    let delta = json!({"type": "message_delta", "usage": {"output_tokens": 30}});
+    let response = json!({"type": "stream_event", "event": delta});
+    let live = transcript(&[request.clone(), response.clone(), request.clone(), response, request]);
+    let known = (live.live.input, live.live.cache_read, live.live.output);
+    assert_eq!((known, live.usage()), ((Some(14), Some(4), Some(60)), Usage::default()));
     let none = transcript(&[json!({"type": "assistant", "message": {"usage": {"input_tokens": 9}}})]);
     assert_eq!((none.usage(), none.counters(), none.context_tokens), (Usage::default(), None, Some(9)));
 }

@@ -20,6 +20,10 @@ pub struct Transcript {
     /// MCP servers without which the turn makes no sense.
     pub lost_servers: Vec<Server>,
     pub context_tokens: Option<u64>,
+    /// Of all requests that were answered so far, without those of subagents.
+    pub live: Usage,
+    /// Of the one under way.
+    request: Usage,
     endings: Vec<Ending>,
     /// The conversation's cost so far.
     counted: Option<f64>,
@@ -53,6 +57,11 @@ impl Transcript {
                 self.context_tokens = context_tokens.or(self.context_tokens);
                 // It got through after all.
                 self.fault = None;
+            }
+            Event::Request(usage) => self.request = Usage { output: None, ..usage.clone() },
+            Event::Response(usage) => {
+                self.live.add(&std::mem::take(&mut self.request));
+                self.live.add(&Usage { output: usage.output, ..Usage::default() });
             }
             Event::Fault(fault) => self.fault = Some(fault.clone()),
             Event::Limit { reset_at_ms } => self.limit = Some(*reset_at_ms),

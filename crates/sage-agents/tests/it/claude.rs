@@ -1,12 +1,12 @@
 //! The outcome table, row by row, with the real Claude Code.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Continuity, Refusal, StepOutcome};
+use sage_core::port::{Continuity, Refusal, StepOutcome, Usage};
 use serde_json::{Value, json};
 
 use crate::claude_desk::{Desk, TASK, bash, tool};
 
-// covers: S1, S5
+// covers: S1, R18
 #[tokio::test]
 async fn it_answers_and_only_what_was_ordered_reaches_the_model() {
     let usage = json!({"input_tokens": 11, "output_tokens": 7, "cache_read_input_tokens": 5,
@@ -21,6 +21,7 @@ async fn it_answers_and_only_what_was_ordered_reaches_the_model() {
     let outcome = desk.run().await;
     desk.assert_usage(&outcome);
     let StepOutcome::Succeeded { usage, .. } = &outcome.0 else { panic!("{outcome:?}") };
+    assert_eq!(desk.bench.usages(), [Usage { cost_usd: None, ..usage.clone() }]);
     assert!(usage.cost_usd.is_some_and(|cost| cost > 0.0));
     assert_eq!(outcome.succeeded(), "hello");
     let prompts = desk.llm.prompts();
@@ -35,18 +36,21 @@ async fn it_answers_and_only_what_was_ordered_reaches_the_model() {
     assert!(desk.bench.read(".scratch/agent.log").contains("hello"));
 }
 
-// covers: S1
 #[tokio::test]
 async fn an_answer_by_a_schema_is_the_structured_output() {
     let good = tool("StructuredOutput", json!({"n": 3}));
     let Some(desk) = Desk::new(json!([good])) else { return };
-    let desk = desk.schema();
+    let mut desk = desk.schema();
     let outcome = desk.run().await;
     desk.assert_usage(&outcome);
     assert_eq!(outcome.succeeded(), json!({"n": 3}));
+    // The program itself takes only objects.
+    desk.bench.call.schema = Some(json!({"type": "array", "items": {"type": "integer"}}));
+    desk.bench.call.key = "other".into();
+    desk.script(json!([tool("StructuredOutput", json!({"answer": [3]}))]));
+    assert_eq!(desk.run().await.succeeded(), json!([3]));
 }
 
-// covers: S1
 #[tokio::test]
 async fn an_answer_that_misses_its_schema_is_invalid() {
     let Some(desk) = Desk::new(json!([{"text": "three"}])) else { return };
@@ -61,7 +65,7 @@ async fn an_answer_that_misses_its_schema_is_invalid() {
     outcome.failed(FailureClass::Invalid).says("must be integer");
 }
 
-// covers: S1, S5
+// covers: R18
 #[tokio::test]
 async fn its_own_limits_end_a_turn_with_a_reason() {
     let Some(desk) = Desk::new(json!([bash("true")])) else { return };
@@ -89,7 +93,7 @@ async fn refused(status: u16, class: FailureClass, says: &str) {
     assert!(desk.llm.prompts().len() <= most, "{status}: {}", desk.llm.prompts().len());
 }
 
-// covers: S1, R7
+// covers: R7
 #[tokio::test]
 async fn requests_that_are_wrong_are_invalid() {
     refused(400, FailureClass::Invalid, "400").await;
@@ -97,7 +101,7 @@ async fn requests_that_are_wrong_are_invalid() {
     refused(413, FailureClass::Invalid, "too large").await;
 }
 
-// covers: S1
+// covers: P9
 #[tokio::test]
 async fn a_wrong_key_is_told_with_what_to_do() {
     refused(401, FailureClass::Auth, "/login").await;
@@ -109,7 +113,7 @@ async fn a_wrong_key_is_told_with_what_to_do() {
     assert!(desk.llm.prompts().is_empty());
 }
 
-// covers: S1, R7
+// covers: R7
 #[tokio::test]
 async fn troubles_that_pass_are_transient() {
     refused(500, FailureClass::Transient, "500").await;
@@ -119,7 +123,7 @@ async fn troubles_that_pass_are_transient() {
     desk.run().await.failed(FailureClass::Transient);
 }
 
-// covers: S1, R7
+// covers: R7
 #[tokio::test]
 async fn a_rate_limit_tells_when_to_come_back() {
     let slow_down = json!({"status": 429, "headers": {"retry-after": "17"}});
@@ -132,7 +136,7 @@ async fn a_rate_limit_tells_when_to_come_back() {
     assert_eq!(desk.llm.prompts().len(), 2);
 }
 
-// covers: S1, R7
+// covers: R7
 #[tokio::test]
 async fn a_used_up_account_tells_when_it_is_filled_again() {
     let reset = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 3_600;
@@ -152,7 +156,6 @@ async fn a_used_up_account_tells_when_it_is_filled_again() {
     desk.run().await.failed(FailureClass::Quota).says("no credit");
 }
 
-// covers: S1
 #[tokio::test]
 async fn a_refusal_and_an_empty_answer_are_no_answers() {
     let Some(desk) = Desk::new(json!([{"text": "no", "stopReason": "refusal"}])) else { return };
@@ -165,7 +168,7 @@ async fn a_refusal_and_an_empty_answer_are_no_answers() {
     outcome.failed(FailureClass::Lost).says("empty answer");
 }
 
-// covers: S1, R7
+// covers: R7
 #[tokio::test]
 async fn a_stream_that_breaks_is_mended_or_transient() {
     let Some(desk) = Desk::new(json!([{"text": "par", "midstreamError": "overloaded_error"}])) else {
@@ -184,7 +187,7 @@ async fn a_stream_that_breaks_is_mended_or_transient() {
     assert_eq!(outcome.succeeded(), "whole");
 }
 
-// covers: S4
+// covers: R14
 #[tokio::test]
 async fn an_endpoint_that_hangs_is_a_timeout() {
     let Some(mut desk) = Desk::new(json!([{"hang": true}])) else { return };
@@ -193,7 +196,7 @@ async fn an_endpoint_that_hangs_is_a_timeout() {
     assert_eq!(failure.usage, Default::default());
 }
 
-// covers: S1
+// covers: P9
 #[tokio::test]
 async fn a_program_that_does_not_start_says_why() {
     let Some(mut desk) = Desk::new(json!([])) else { return };

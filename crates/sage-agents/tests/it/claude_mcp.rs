@@ -21,7 +21,7 @@ while read -r line; do
 done
 "#;
 
-// covers: S1
+// covers: P9, R3
 #[tokio::test]
 async fn a_server_that_does_not_start_fails_the_turn_before_anything_is_spent() {
     let Some(desk) = Desk::new(json!([{"text": "never"}])) else { return };
@@ -31,7 +31,7 @@ async fn a_server_that_does_not_start_fails_the_turn_before_anything_is_spent() 
     assert!(desk.llm.prompts().is_empty());
 }
 
-// covers: S1, S4
+// covers: R3
 #[tokio::test]
 async fn a_server_that_was_ordered_is_there() {
     let Some(desk) = Desk::new(json!([tool("mcp__good__say", json!({})), {"text": "done"}])) else { return };

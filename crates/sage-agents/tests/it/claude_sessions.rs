@@ -50,7 +50,7 @@ async fn goes_on(mut desk: Desk) {
     assert!(sent.contains("You were interrupted"), "{sent}");
 }
 
-// covers: S3, R3
+// covers: S3, R5
 #[tokio::test]
 async fn killed_in_a_tool_it_goes_on_where_it_was() {
     let Some(desk) = slow() else { return };
@@ -63,7 +63,7 @@ async fn killed_in_a_tool_it_goes_on_where_it_was() {
     goes_on(desk).await;
 }
 
-// covers: S3, S4
+// covers: S3, R5
 #[tokio::test]
 async fn ended_from_outside_it_is_lost_and_goes_on() {
     let Some(desk) = slow() else { return };
@@ -75,7 +75,7 @@ async fn ended_from_outside_it_is_lost_and_goes_on() {
     goes_on(desk).await;
 }
 
-// covers: S4, S5
+// covers: S4, R18
 #[tokio::test]
 async fn stopped_it_tells_what_it_used_and_goes_on() {
     let Some(desk) = slow() else { return };
@@ -115,7 +115,7 @@ async fn a_reminder_frees_it_from_a_request_that_hangs() {
     assert!(desk.last_sent().contains("You seem to be stuck"));
 }
 
-// covers: S3, S5
+// covers: S3, R18
 #[tokio::test]
 async fn a_fork_knows_all_and_changes_nothing() {
     let Some(mut desk) = Desk::new(json!([{"text": "a plan"}])) else { return };

@@ -29,7 +29,6 @@ fn stand_in(script: &str) -> Bench {
     })
 }
 
-// covers: S1, S4
 #[tokio::test]
 async fn a_program_that_stays_after_its_result_is_ended_and_the_result_counts() {
     let bench = stand_in("trap '' TERM; RESULT; while :; do sleep 1; done");
@@ -38,7 +37,6 @@ async fn a_program_that_stays_after_its_result_is_ended_and_the_result_counts() 
     assert_eq!(bench.run().await.succeeded(), "fine");
 }
 
-// covers: S1
 #[tokio::test]
 async fn its_input_ends_after_the_result_and_not_before() {
     let bench = stand_in("read -r prompt; echo \"$prompt\" > told; RESULT; cat > rest; echo > ended");
@@ -47,7 +45,6 @@ async fn its_input_ends_after_the_result_and_not_before() {
     assert!(bench.path("ended").exists() && bench.read("rest").is_empty());
 }
 
-// covers: S1, R20
 #[tokio::test]
 async fn nonsense_is_no_result() {
     let nonsense = r#"printf '\377\000 not json\n{"type":"result"\n[1]\n'"#;
@@ -57,7 +54,6 @@ async fn nonsense_is_no_result() {
     assert_eq!(long.run().await.succeeded(), "fine");
 }
 
-// covers: S4
 #[tokio::test]
 async fn questions_are_withdrawn_and_unknown_ones_refused() {
     let ask = r#"{"type":"control_request","request_id":"ID","request":{"subtype":"SUB","tool_name":"Bash","input":{}}}"#;
@@ -91,7 +87,7 @@ impl sage_core::port::Asks for OnlyKept {
     }
 }
 
-// covers: S1
+// covers: R23
 #[tokio::test]
 async fn it_is_found_with_its_version_and_its_login() {
     let Some(mut desk) = Desk::new(json!([])) else { return };
@@ -115,7 +111,7 @@ async fn it_is_found_with_its_version_and_its_login() {
 
 /// Prints how much later the first event comes than without sage. By hand: `cargo nextest run -p sage-agents
 /// --run-ignored only overhead --no-capture`.
-// covers: P1
+// covers: R20
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn overhead_until_the_first_event() {
@@ -173,7 +169,7 @@ async fn with_sage(mut bench: Bench) -> Duration {
 /// The same flags and variables, as far as they matter for the start.
 async fn without_sage(argv: &[String], env: &[(String, String)]) -> Duration {
     let dir = tempfile::tempdir().unwrap();
-    let flags = "-p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio \
+    let flags = "-p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio --include-partial-messages \
         --session-id 00000000-0000-7000-8000-000000000001 --permission-mode acceptEdits --strict-mcp-config \
         --mcp-config {\"mcpServers\":{}} --settings {\"permissions\":{\"allow\":[],\"ask\":[]}} \
         --disallowedTools AskUserQuestion,EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,CronList,ScheduleWakeup";

@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use crate::claude_desk::{Desk, bash, tool};
 
-// covers: S4, S6
+// covers: R17
 #[tokio::test]
 async fn a_command_is_asked_for_and_the_answer_may_change_it() {
     let script = json!([bash("sh -c 'echo > one'"), bash("sh -c 'echo > two'"), bash("sh -c 'echo > three'"), {"text": "done"}]);
@@ -34,7 +34,7 @@ async fn a_command_is_asked_for_and_the_answer_may_change_it() {
     assert_eq!(asked.iter().map(|ask| ask.kind).collect::<Vec<_>>(), [AskKind::Run; 3]);
 }
 
-// covers: S4
+// covers: R17
 #[tokio::test]
 async fn several_questions_are_open_at_once() {
     let read = |name: &str| json!({"name": "Read", "input": {"file_path": format!("/etc/{name}")}});
@@ -56,7 +56,7 @@ async fn several_questions_are_open_at_once() {
     assert_eq!(desk.last_sent().matches("not yours").count(), 2);
 }
 
-// covers: S6
+// covers: R17
 #[tokio::test]
 async fn an_auditor_has_no_tool_that_writes_and_asks_for_every_command() {
     let write = tool("Write", json!({"file_path": "made", "content": "x"}));
@@ -81,7 +81,7 @@ async fn an_auditor_has_no_tool_that_writes_and_asks_for_every_command() {
     assert!(offered.contains("\"Bash\"") && !offered.contains("\"Write\"") && !offered.contains("\"Edit\""));
 }
 
-// covers: S6
+// covers: R17
 #[tokio::test]
 async fn a_planner_writes_where_plans_are_and_nowhere_else() {
     let write = |path: &str| tool("Write", json!({"file_path": path, "content": "x"}));
@@ -95,7 +95,7 @@ async fn a_planner_writes_where_plans_are_and_nowhere_else() {
     assert!(desk.tools_asked().is_empty());
 }
 
-// covers: S4, S5
+// covers: R17, R18
 #[tokio::test]
 async fn a_subagent_asks_as_its_agent_does_and_its_tokens_count() {
     let task = json!({"description": "d", "prompt": "part of it", "subagent_type": "general-purpose"});
