@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
+use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
 
@@ -48,6 +49,9 @@ pub struct StepView {
     pub tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What can be done about the error.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<crate::event::Ask>,
     /// What its agent asks for.
@@ -80,6 +84,12 @@ fn until_text(what: &str, target: &str, until: Option<u64>) -> String {
     }
 }
 
+/// What a person can do about a failed agent.
+pub fn hint(run: &Run, id: StepId) -> Option<&'static str> {
+    let failed = matches!(run.step(id).state, State::Failed) && run.kind(id) == Kind::Agent;
+    run.step(id).failure.as_ref().filter(|_| failed)?.class.hint()
+}
+
 impl StepView {
     pub fn of(run: &Run, id: StepId, now_ms: u64) -> StepView {
         let step = run.step(id);
@@ -109,6 +119,7 @@ impl StepView {
                 .failure
                 .as_ref()
                 .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
+            hint: hint(run, id).map(str::to_string),
             question,
             asks: run.asks_of(id).map(AskView::of).collect(),
             session: step.session.as_deref().map(str::to_string),

@@ -14,6 +14,7 @@ mod conflict;
 mod damage;
 mod dsl;
 mod edits;
+mod faults;
 mod handoff;
 mod hedges;
 mod help;
