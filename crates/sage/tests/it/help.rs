@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "run",
     "resume",
@@ -22,6 +22,8 @@ const COMMANDS: [&str; 22] = [
     "graph",
     "templates",
     "config",
+    "agents",
+    "doctor",
     "verify",
     "bench",
     "debug",
