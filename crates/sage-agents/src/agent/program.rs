@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use super::AgentConfig;
 
 impl AgentConfig {
-    /// The program of `command`, or the adapter's own; `None` if nobody could start it.
-    pub fn program(&self, own: &str) -> Option<PathBuf> {
+    /// The program of `command`, or the adapter's own; `None` if nobody could start it. `dir` is where the
+    /// agent works.
+    pub fn program(&self, own: &str, dir: &Path) -> Option<PathBuf> {
         let name = PathBuf::from(self.argv(own).into_iter().next()?);
         if name.components().count() > 1 {
-            return is_program(&name).then_some(name);
+            return Some(dir.join(name)).filter(|file| is_program(file));
         }
         let path = self.variable("PATH")?;
         std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| is_program(file))
@@ -32,13 +33,15 @@ mod tests {
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
         let path = dir.path().display().to_string();
         let mut config = AgentConfig { env: [("PATH".to_string(), path)].into(), ..AgentConfig::default() };
-        assert_eq!(config.program("my-agent"), None, "nobody may execute it");
+        assert_eq!(config.program("my-agent", dir.path()), None, "nobody may execute it");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(config.program("my-agent"), Some(file.clone()));
-        assert_eq!(config.program("other"), None);
+        assert_eq!(config.program("my-agent", dir.path()), Some(file.clone()));
+        assert_eq!(config.program("other", dir.path()), None);
         config.command = vec![file.display().to_string(), "-x".into()];
-        assert_eq!(config.program("other"), Some(file));
+        assert_eq!(config.program("other", Path::new(".")), Some(file));
+        config.command = vec!["./my-agent".into()];
+        assert!(config.program("other", dir.path()).is_some());
         config.command = vec!["./no/such".into()];
-        assert_eq!(config.program("other"), None);
+        assert_eq!(config.program("other", dir.path()), None);
     }
 }

@@ -13,7 +13,7 @@ use crate::agent::{AgentConfig, Auth, Probe};
 const PATIENCE: Duration = Duration::from_secs(4);
 
 pub async fn probe(config: &AgentConfig) -> Probe {
-    let Some(program) = config.program(PROGRAM) else {
+    let Some(program) = config.program(PROGRAM, Path::new(".")) else {
         return Probe { hint: Some("npm install -g @openai/codex".into()), ..Probe::default() };
     };
     let version = ask(config, &program, &["--version"]).await;

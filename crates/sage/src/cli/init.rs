@@ -9,7 +9,7 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::templates::STARTER;
-use super::{print, print_json};
+use super::{install, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -46,9 +46,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if create(&project.root.join("sage.toml"), CONFIG)? {
         written.push("sage.toml");
     }
+    let agents = install::found(&project.root);
     if args.json {
-        print_json(&json!({"type": "init", "project": project.root, "written": written}))?;
+        print_json(&json!({"type": "init", "project": project.root, "written": written, "agents": agents}))?;
     } else {
+        match agents.as_slice() {
+            [] => print("no coding agent found on this machine (sage agents)\n"),
+            found => print(format_args!("agents found: {} (sage agents)\n", found.join(", "))),
+        }
         written.iter().for_each(|file| print(format_args!("wrote {file}\n")));
         print(format_args!("{} is ready: sage run \"my first feature\"\n", project.root.display()));
     }

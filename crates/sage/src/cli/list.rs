@@ -77,6 +77,12 @@ pub fn open_features(engine: &Engine) -> BTreeSet<String> {
     features(engine).into_iter().filter(|feature| !closed(feature)).collect()
 }
 
+/// Features whose run would go on if its owner had not died.
+pub fn abandoned(engine: &Engine) -> Vec<String> {
+    let left = |feature: &String| row(engine, feature)["abandoned"] == true;
+    open_features(engine).into_iter().filter(left).collect()
+}
+
 fn is_open(doc: &Map<String, Value>) -> bool {
     matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused"))
 }

@@ -1,5 +1,6 @@
 //! The command line: one file per command. Data on stdout, the rest on stderr.
 
+mod agents;
 mod answer;
 mod background;
 mod bench;
@@ -11,6 +12,7 @@ mod config_command;
 mod context;
 mod debug;
 mod diagnostics;
+mod doctor;
 mod drive;
 mod dry_run;
 mod explain;
@@ -21,6 +23,7 @@ mod handoff;
 mod inbox;
 mod inbox_view;
 mod init;
+mod install;
 mod limits;
 mod limits_view;
 mod list;
@@ -119,6 +122,10 @@ enum Command {
     Templates(templates::Args),
     /// Show every setting with the place it comes from
     Config(config_command::Args),
+    /// Show which agents can work here: installed, logged in, able to do what
+    Agents(agents::Args),
+    /// Check that everything is there that work needs, and say what to type where it is not
+    Doctor(doctor::Args),
     /// Check journals, blobs and checkpoints for damage
     Verify(verify::Args),
     /// Measure the engine on this machine
@@ -149,6 +156,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     // Needs no project, and must not care where it runs.
     if let Command::Debug(args) = cli.command {
         return debug::execute(args);
+    }
+    // Looks at projects that nobody else could work with.
+    if let Command::Doctor(args) = cli.command {
+        return doctor::execute(cli.directory.as_deref(), args);
     }
     let context = Context::find(cli.directory.as_deref())?;
     let (looks, acts) = (cli.command.looks_at_runs(), cli.command.acts_on_runs());
@@ -205,6 +216,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),
         Command::Config(args) => config_command::execute(context, args),
+        Command::Agents(args) => agents::execute(context, args),
+        Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),

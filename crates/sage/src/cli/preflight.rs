@@ -1,73 +1,125 @@
-//! Before a run: every agent that its templates name is there.
+//! Before a run: every agent that its templates name is known, and its program is there.
 
 use std::collections::BTreeMap;
 
 use sage_agents::AgentConfig;
+use sage_agents::agent::adapter;
 use sage_core::policy::Alternative;
 use sage_core::template::{Kind, Operation};
 
 use super::catalog::Ready;
 use super::context::Context;
 use super::failure::Failure;
+use super::install;
+
+/// An agent that a step names.
+struct Use<'a> {
+    path: String,
+    /// `fallback to `, or nothing.
+    role: &'static str,
+    name: &'a str,
+    operation: &'a Operation,
+}
 
 /// Missing agents are found before anything is spent, those of sub-workflows too.
 pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
+    uses(ready, default)?.iter().try_for_each(|it| check_known(it, &known))
+}
+
+/// Missing programs, too. Only looked for, not started: `sage agents` knows more.
+pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
+    let known = context.config.agents();
+    uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))
+}
+
+fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {
+    let mut uses = Vec::new();
     for template in ready.inner.iter().chain([&ready.template]) {
         for phase in &template.phases {
             for operation in phase.operations.iter().filter(|operation| operation.kind == Kind::Agent) {
-                check_agent(&format!("{}/{}", phase.id, operation.id), operation, default, &known)?;
+                uses_of(&format!("{}/{}", phase.id, operation.id), operation, default, &mut uses)?;
             }
         }
     }
-    Ok(())
+    Ok(uses)
 }
 
-fn check_agent(
+fn uses_of<'a>(
     path: &str,
-    operation: &Operation,
-    default: Option<&str>,
-    known: &BTreeMap<String, AgentConfig>,
+    operation: &'a Operation,
+    default: Option<&'a str>,
+    uses: &mut Vec<Use<'a>>,
 ) -> Result<(), Failure> {
-    let has_command = operation.params.contains_key("command");
+    let of = |role, name| Use { path: path.to_string(), role, name, operation };
     match operation.agent.as_deref().or(default) {
-        None if operation.params.contains_key("script") || has_command => {}
+        None if operation.params.contains_key("script") || has_command(operation) => {}
         None => {
             return Err(Failure::usage(format!("step `{path}` names no agent and there is no default"))
                 .hint("--agent fake, or `agent = \"...\"` in sage.toml"));
         }
-        Some(name) => check_known(path, "", name, has_command, known)?,
+        Some(name) => uses.push(of("", name)),
     }
     let alternatives = operation.fallback.iter().flat_map(|fallback| &fallback.to);
-    for alternative in alternatives {
-        if let Alternative::Agent { agent: Some(name), .. } = alternative {
-            check_known(path, "fallback to ", name, has_command, known)?;
-        }
-    }
+    uses.extend(alternatives.filter_map(|alternative| match alternative {
+        Alternative::Agent { agent: Some(name), .. } => Some(of("fallback to ", name.as_str())),
+        _ => None,
+    }));
     Ok(())
 }
 
-fn check_known(
-    path: &str,
-    role: &str,
-    name: &str,
-    has_command: bool,
-    known: &BTreeMap<String, AgentConfig>,
-) -> Result<(), Failure> {
-    if has_command || matches!(name, "fake" | "command") {
+fn has_command(operation: &Operation) -> bool {
+    operation.params.contains_key("command")
+}
+
+fn config_of(name: &str, known: &BTreeMap<String, AgentConfig>) -> Option<AgentConfig> {
+    known.get(name).cloned().or_else(|| AgentConfig::built_in(name))
+}
+
+fn check_known(it: &Use<'_>, known: &BTreeMap<String, AgentConfig>) -> Result<(), Failure> {
+    let Use { path, role, name, operation } = it;
+    if has_command(operation) || matches!(*name, "fake" | "command") {
         return Ok(());
     }
-    match known.get(name) {
-        Some(agent) if !agent.command.is_empty() => Ok(()),
-        Some(_) => Err(Failure::usage(format!("step `{path}`: {role}agent `{name}` has no command"))
+    let Some(agent) = config_of(name, known) else {
+        let mut names: Vec<&str> =
+            known.keys().map(String::as_str).chain(AgentConfig::BUILT_IN.to_vec()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let message = format!("step `{path}`: {role}agent `{name}` is not configured");
+        return Err(Failure::usage(message).hint(format!(
+            "known agents: {}; add [agents.{name}] command = [...] to sage.toml",
+            names.join(", ")
+        )));
+    };
+    match agent.adapter.as_str() {
+        "fake" => Ok(()),
+        "command" if !agent.command.is_empty() => Ok(()),
+        "command" => Err(Failure::usage(format!("step `{path}`: {role}agent `{name}` has no command"))
             .hint(format!("[agents.{name}] command = [...] in sage.toml"))),
-        None => {
-            let names: Vec<&str> = known.keys().map(String::as_str).chain(["fake"]).collect();
-            let message = format!("step `{path}`: {role}agent `{name}` is not configured");
-            Err(Failure::usage(message).hint(format!(
-                "known agents: {}; add [agents.{name}] command = [...] to sage.toml",
-                names.join(", ")
-            )))
+        other if adapter(other).is_some() => Ok(()),
+        other => {
+            let message = format!("step `{path}`: {role}agent `{name}` has the unknown adapter `{other}`");
+            Err(Failure::usage(message).hint("sage agents"))
         }
+    }
+}
+
+fn check_program(
+    it: &Use<'_>,
+    known: &BTreeMap<String, AgentConfig>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let Use { path, role, name, operation } = it;
+    // A step that brings its own program or place to look knows better.
+    let own = ["command", "env", "cwd"].iter().any(|param| operation.params.contains_key(*param));
+    let Some(agent) = config_of(name, known).filter(|_| !own) else { return Ok(()) };
+    match install::missing(&agent, &context.project.root) {
+        Some(program) => {
+            let message =
+                format!("step `{path}`: {role}agent `{name}` cannot start: there is no program `{program}`");
+            Err(Failure::usage(message).hint(install::hint(&program)).hint("sage agents"))
+        }
+        None => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
-use super::preflight::check_agents;
+use super::preflight::{check_agents, check_programs};
 use super::{diagnostics, feature, warnings};
 use crate::display::text::plural;
 
@@ -127,7 +127,9 @@ fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure>
         return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
     };
     let ready = catalog.load(name, &mut diagnostics::reporter(args.show.json))?;
-    check_agents(context, &ready, args.limits.agent.as_deref().or(run.settings.agent.as_deref()))?;
+    let default = args.limits.agent.as_deref().or(run.settings.agent.as_deref());
+    check_agents(context, &ready, default)?;
+    check_programs(context, &ready, default)?;
     warnings::before_run(context, &ready, args.show.json);
     for (key, value) in &ready.template.inputs {
         inputs.entry(key.clone()).or_insert_with(|| value.clone());

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
-use super::preflight::check_agents;
+use super::preflight::{check_agents, check_programs};
 use super::{diagnostics, dry_run, resume, warnings};
 
 #[derive(Debug, clap::Args)]
@@ -62,6 +62,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return dry_run::show(context, ready, &settings, args.show.json);
     }
+    check_programs(context, &ready, settings.agent.as_deref())?;
     let request = StartRequest {
         feature: feature.slug().into(),
         title: feature.title().into(),

@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: &[&str] = &[
     "init",
     "run",
     "resume",
@@ -26,6 +26,8 @@ const COMMANDS: [&str; 26] = [
     "graph",
     "templates",
     "config",
+    "agents",
+    "doctor",
     "verify",
     "bench",
     "debug",

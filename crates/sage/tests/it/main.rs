@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agents;
+mod agents_cli;
 mod approvals;
 mod asks;
 mod background;
@@ -12,6 +13,7 @@ mod calls;
 mod children;
 mod conflict;
 mod damage;
+mod doctor;
 mod dsl;
 mod edits;
 mod faults;

@@ -1,0 +1,193 @@
+//! `sage agents`: who can work here: installed, logged in, able to do what.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sage_agents::AgentConfig;
+use sage_agents::agent::{Agent, Auth, Capabilities, Probe, adapter};
+use sage_core::diagnostic::printable;
+use serde::Serialize;
+use serde_json::json;
+
+use super::context::{self, Context};
+use super::failure::Failure;
+use super::{install, print, print_json};
+
+/// For one agent; they are all asked at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One agent as people and programs see it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    pub name: String,
+    pub adapter: String,
+    /// In `sage.toml`.
+    pub configured: bool,
+    pub state: State,
+    /// Or the address of an endpoint.
+    pub program: Option<String>,
+    pub version: Option<String>,
+    pub auth: Auth,
+    pub capabilities: Capabilities,
+    pub provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    Ready,
+    /// It is there; whether it is logged in only a call would tell.
+    Installed,
+    NoLogin,
+    Missing,
+}
+
+impl State {
+    fn text(self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Installed => "installed",
+            State::NoLogin => "no login",
+            State::Missing => "missing",
+        }
+    }
+}
+
+impl Row {
+    /// Does work that a person would pay for; the scripted agent and bare programs of steps do not count.
+    pub fn is_usable(&self) -> bool {
+        let real = self.adapter != "fake" && (self.adapter != "command" || self.configured);
+        real && matches!(self.state, State::Ready | State::Installed)
+    }
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let rows = probe_all(context)?;
+    if args.json {
+        print_json(&json!({"type": "agents", "agents": rows}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    table(&rows);
+    for row in &rows {
+        row.hint.iter().for_each(|hint| eprintln!("hint: {}: {}", row.name, printable(hint)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every built-in and every configured agent, by name.
+pub fn probe_all(context: &Context) -> Result<Vec<Row>, Failure> {
+    let built_in = AgentConfig::BUILT_IN
+        .iter()
+        .filter_map(|name| Some(((*name).to_string(), AgentConfig::built_in(name)?)));
+    let mut agents: BTreeMap<String, AgentConfig> = built_in.collect();
+    agents.extend(context.config.agents());
+    let runtime = context::runtime()?;
+    let rows = runtime.block_on(async {
+        let mut probes = tokio::task::JoinSet::new();
+        for config in agents.into_values() {
+            let context = context.clone();
+            probes.spawn(async move { row(&context, config).await });
+        }
+        probes.join_all().await
+    });
+    // A program that does not answer must not hold up the end.
+    runtime.shutdown_background();
+    let mut rows = rows;
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(rows)
+}
+
+async fn row(context: &Context, config: AgentConfig) -> Row {
+    let speaks = adapter(&config.adapter);
+    let probe = match speaks {
+        Some(agent) => patient(agent, context, &config).await,
+        None => without_adapter(context, &config),
+    };
+    let is_own = matches!(config.adapter.as_str(), "fake" | "command");
+    let state = match (&probe.found, probe.auth) {
+        _ if speaks.is_none() && !is_own => State::Missing,
+        (None, _) if install::program_name(&config).is_some() => State::Missing,
+        (_, Auth::Missing) => State::NoLogin,
+        (_, Auth::Unknown) if !is_own => State::Installed,
+        _ => State::Ready,
+    };
+    Row {
+        configured: context.config.file.agents.contains_key(&config.name),
+        provider: context.config.providers.get(&config.name).cloned(),
+        capabilities: speaks.map(Agent::capabilities).unwrap_or_default(),
+        state,
+        program: probe.found,
+        version: probe.version,
+        auth: probe.auth,
+        hint: probe.hint,
+        name: config.name,
+        adapter: config.adapter,
+    }
+}
+
+async fn patient(agent: &dyn Agent, context: &Context, config: &AgentConfig) -> Probe {
+    let late = || Probe {
+        found: config.program(&config.adapter, &context.project.root).map(|path| path.display().to_string()),
+        hint: Some(format!("it does not answer within {} s", PATIENCE.as_secs())),
+        ..Probe::default()
+    };
+    tokio::time::timeout(PATIENCE, agent.probe(config)).await.unwrap_or_else(|_| late())
+}
+
+/// Plain programs, which have no version and no login that anybody knows of.
+fn without_adapter(context: &Context, config: &AgentConfig) -> Probe {
+    let found = config.command.first().and_then(|_| config.program("", &context.project.root));
+    let hint = match config.adapter.as_str() {
+        "fake" => None,
+        "command" => install::missing(config, &context.project.root).map(|program| install::hint(&program)),
+        other => Some(format!("this sage has no adapter `{other}`")),
+    };
+    Probe { found: found.map(|path| path.display().to_string()), hint, ..Probe::default() }
+}
+
+fn abilities(row: &Row) -> String {
+    let can = row.capabilities;
+    let words = [
+        (can.resume, "resume"),
+        (can.fork, "fork"),
+        (can.asks, "asks"),
+        (can.schema, "schema"),
+        (can.live_usage, "usage"),
+        (can.max_turns, "turns"),
+        (can.max_budget, "budget"),
+    ];
+    let words: Vec<&str> = words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect();
+    if words.is_empty() { "-".into() } else { words.join(" ") }
+}
+
+fn table(rows: &[Row]) {
+    let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_string(), printable);
+    let program = |row: &Row| match row.adapter.as_str() {
+        "fake" => "(built in)".to_string(),
+        "command" if row.program.is_none() && row.state == State::Ready => "(named by the step)".to_string(),
+        _ => text(&row.program),
+    };
+    let head = ["AGENT", "STATE", "VERSION", "PROVIDER", "CAN", "PROGRAM"].map(str::to_string);
+    let mut lines = vec![head];
+    lines.extend(rows.iter().map(|row| {
+        let state = row.state.text().to_string();
+        [row.name.clone(), state, text(&row.version), text(&row.provider), abilities(row), program(row)]
+    }));
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
+    for line in &lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        print(format_args!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end()));
+    }
+}

@@ -1,0 +1,148 @@
+//! What the project has: a place for its state, room, settings, templates, agents; and what was left behind.
+
+use sage_core::diagnostic::printable;
+use sage_engine::background;
+use sage_engine::open::Engine;
+
+use super::check::Check;
+use super::machine::writable;
+use crate::cli::agents::{self, Row};
+use crate::cli::catalog::Catalog;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::list;
+
+/// Less than this and journals cannot be written for long.
+const NEEDED_BYTES: u64 = 64 << 20;
+const ENOUGH_BYTES: u64 = 1 << 30;
+/// Names that a line shows.
+const SHOWN: usize = 5;
+
+pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
+    let engine = context.engine();
+    let mut checks = vec![state(context), disk(context)];
+    checks.push(Check::good("settings", settings(context)));
+    checks.push(templates(context));
+    checks.push(agents_of(&agents::probe_all(context)?));
+    checks.extend([limits(context), supervisor(&engine), abandoned(&engine)]);
+    Ok(checks)
+}
+
+/// The project cannot even be looked at.
+pub fn unreadable(failure: &Failure) -> Check {
+    let check = Check::bad("settings", failure.message.clone());
+    failure.hints.iter().fold(check, |check, hint| check.hint(hint.clone()))
+}
+
+fn state(context: &Context) -> Check {
+    let dir = &context.project.dir;
+    let shown = dir.display();
+    let found = dir.symlink_metadata();
+    if found.as_ref().is_ok_and(|found| !found.is_dir()) {
+        return Check::bad(
+            "state",
+            format!("`{shown}` is a symlink or not a directory: state is only kept in a real one"),
+        )
+        .hint(format!("rm {shown}, then sage init"));
+    }
+    if let Err(why) = writable(&context.project.runs()) {
+        return Check::bad("state", format!("cannot write in `{shown}`: {why}"))
+            .hint(format!("chmod u+rwx {shown}, or SAGE_DIR=<another directory>"));
+    }
+    match found {
+        Ok(_) => Check::good("state", format!("{shown} can be written")),
+        Err(_) => Check::warn("state", format!("`{shown}` is not there yet")).hint("sage init"),
+    }
+}
+
+fn disk(context: &Context) -> Check {
+    let place = context.project.dir.ancestors().find(|path| path.exists()).unwrap_or(&context.project.root);
+    let Ok(found) = rustix::fs::statvfs(place) else {
+        return Check::warn("disk", "how much room is left cannot be told");
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let says = format!("{} free", size(free));
+    let hint = "make room; finished runs are in .sage/state/runs";
+    match free {
+        0..NEEDED_BYTES => Check::bad("disk", says).hint(hint),
+        NEEDED_BYTES..ENOUGH_BYTES => Check::warn("disk", says).hint(hint),
+        _ => Check::good("disk", says),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        mib @ 0..10_240 => format!("{mib} MiB"),
+        mib => format!("{} GiB", mib >> 10),
+    }
+}
+
+fn settings(context: &Context) -> String {
+    let path = context.project.root.join("sage.toml");
+    if path.is_file() {
+        format!("{} is good", path.display())
+    } else {
+        "there is no sage.toml; all is default".into()
+    }
+}
+
+fn templates(context: &Context) -> Check {
+    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let names: Vec<String> = catalog.files().into_keys().collect();
+    let is_bad = |name: &&String| catalog.load(name, &mut |_, _, _| {}).is_err();
+    let bad: Vec<&String> = names.iter().filter(is_bad).collect();
+    match (names.len(), bad.first()) {
+        (0, _) => Check::warn("templates", "there are none").hint("sage init"),
+        (count, None) => Check::good("templates", format!("{count} valid")),
+        (_, Some(first)) => Check::bad("templates", format!("not valid: {}", listed(&bad)))
+            .hint(format!("sage validate {first}")),
+    }
+}
+
+fn agents_of(rows: &[Row]) -> Check {
+    let usable: Vec<&String> = rows.iter().filter(|row| row.is_usable()).map(|row| &row.name).collect();
+    if !usable.is_empty() {
+        return Check::good("agents", format!("{} (sage agents)", listed(&usable)));
+    }
+    let check = Check::bad("agents", "none can be used");
+    let told = rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.hint.as_ref()?)));
+    told.fold(check, Check::hint)
+        .hint("[agents.<name>] command = [...] in sage.toml: any program is an agent")
+}
+
+fn limits(context: &Context) -> Check {
+    match writable(&context.project.limits()) {
+        Ok(()) => Check::good("limits", "runs of this project share them"),
+        Err(why) => Check::warn("limits", format!("{why}: each run has limits of its own"))
+            .hint(format!("rm -r {}", context.project.limits().display())),
+    }
+}
+
+fn supervisor(engine: &Engine) -> Check {
+    if background::is_needed(engine) {
+        return Check::warn("background", "runs in the background have nobody who looks after them")
+            .hint("sage status");
+    }
+    match engine.records().list().len() {
+        0 => Check::good("background", "no runs"),
+        count => Check::good("background", format!("{count} looked after")),
+    }
+}
+
+fn abandoned(engine: &Engine) -> Check {
+    let features = list::abandoned(engine);
+    match features.first() {
+        None => Check::good("runs", "none is left without an owner"),
+        Some(first) => {
+            let names: Vec<&String> = features.iter().collect();
+            Check::warn("runs", format!("their owner died: {}", listed(&names)))
+                .hint(format!("sage resume {first}"))
+        }
+    }
+}
+
+fn listed(names: &[&String]) -> String {
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| printable(name)).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
