@@ -9,6 +9,7 @@
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
 //! and only a checked outcome is a success.
 
+mod acp;
 pub mod agent;
 mod attempt;
 mod command;
@@ -25,6 +26,7 @@ mod process;
 pub mod session;
 mod shell;
 mod talk;
+pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};

@@ -4,6 +4,7 @@
 //! randomness arrive as data. Two functions are the heart: `Run::apply` folds an event into the run, and
 //! `Run::decide` says what is wanted next. Live running and recovery are the same two calls.
 
+pub mod approval;
 pub mod budget;
 pub mod check;
 pub mod diagnostic;
@@ -20,6 +21,7 @@ pub mod port;
 pub mod price;
 pub mod read;
 pub mod role;
+pub mod roster;
 pub mod run;
 pub mod schema;
 pub mod slug;

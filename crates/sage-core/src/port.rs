@@ -307,6 +307,11 @@ pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
 
+    /// Whether an agent that was stopped goes on where it was, instead of beginning again.
+    fn resumes(&self, _agent: &str) -> bool {
+        false
+    }
+
     /// Whether an agent shows that it is at work: of one that prints only its answer, silence says nothing.
     fn shows_progress(&self, _agent: &str) -> bool {
         true

@@ -1,11 +1,14 @@
 //! The wire: what doors show, with the fields of the MCP tools of the same name. Built from a run, never stored
 //! as truth.
 
+mod asks;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::verdict::Verdict;
+pub use asks::AskView;
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -47,6 +50,11 @@ pub struct StepView {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<crate::event::Ask>,
+    /// What its agent asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asks: Vec<AskView>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<String>,
 }
 
 /// The text of a wait reason: `slot(global)`, `dependency`, ...
@@ -60,6 +68,7 @@ pub fn wait_text(wait: &Wait) -> String {
         Wait::Retry(at) => format!("retry({})", rfc3339(*at)),
         Wait::Approval => "approval".into(),
         Wait::Unknown => "unknown".into(),
+        Wait::Preempted => "preempted".into(),
         Wait::Paused => "paused".into(),
     }
 }
@@ -101,6 +110,8 @@ impl StepView {
                 .as_ref()
                 .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
             question,
+            asks: run.asks_of(id).map(AskView::of).collect(),
+            session: step.session.as_deref().map(str::to_string),
         }
     }
 }
@@ -133,6 +144,9 @@ pub struct WorkflowMetrics {
     pub tokens_by_class: TokensByClass,
     pub steps_reused: u32,
     pub owners: u32,
+    /// Share of its time in which the loop could take no input; known once the run has stood still or ended.
+    #[serde(default)]
+    pub orchestrator_blocked_share: Option<f64>,
     /// Attempts that were started, and what became of them.
     pub attempts: u32,
     pub retries: u32,
@@ -175,7 +189,7 @@ impl WorkflowMetrics {
         WorkflowMetrics {
             total_time,
             total_tokens: usage.total(),
-            context_reloads: 0,
+            context_reloads: tally.reloads,
             phase_count: run.scopes[0].phases.len() as u32,
             sequential_time: tally.sequential_ms,
             speedup: (speedup * 100.0).round() / 100.0,
@@ -192,6 +206,7 @@ impl WorkflowMetrics {
             },
             steps_reused: tally.reused,
             owners: tally.opened,
+            orchestrator_blocked_share: blocked_share(run),
             attempts: tally.calls,
             retries: tally.retries,
             error_rate: share(tally.errors, tally.calls),
@@ -204,6 +219,12 @@ impl WorkflowMetrics {
             budget: BudgetView::of(run),
         }
     }
+}
+
+fn blocked_share(run: &Run) -> Option<f64> {
+    let time = run.tally.loop_time();
+    let share = time.busy_us as f64 / time.total_us as f64;
+    (time.total_us > 0).then(|| (share * 10_000.0).round() / 10_000.0)
 }
 
 fn share(part: u32, all: u32) -> f64 {

@@ -37,7 +37,21 @@ pub enum Signal {
         choice: String,
         by: String,
         message: Option<String>,
+        /// Which of several questions of an agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<String>,
+        /// What the tool shall be given instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<serde_json::Value>,
     },
+}
+
+impl Signal {
+    /// A plain yes.
+    pub fn approve(step: &str, by: &str) -> Signal {
+        let (choice, message, ask, input) = ("approve".into(), None, None, None);
+        Signal::Answer { step: step.into(), choice, by: by.into(), message, ask, input }
+    }
 }
 
 /// A signal with its dedupe key.

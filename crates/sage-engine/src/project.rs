@@ -53,6 +53,15 @@ impl Project {
         self.state().join(format!("workflow-{feature}.lock"))
     }
 
+    /// Held by the one process that looks after runs in the background.
+    pub fn supervisor(&self) -> PathBuf {
+        self.state().join("supervisor.lock")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
     /// Slots, breakers and quotas that the runs of the project share.
     pub fn limits(&self) -> PathBuf {
         self.state().join("limits")
@@ -60,6 +69,11 @@ impl Project {
 
     pub fn sessions(&self) -> PathBuf {
         self.dir.join("sessions")
+    }
+
+    /// Wakes (`inbox`).
+    pub fn inbox(&self) -> PathBuf {
+        self.dir.join("inbox")
     }
 
     pub fn templates(&self) -> PathBuf {

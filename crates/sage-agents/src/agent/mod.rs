@@ -8,6 +8,7 @@
 //! What must stay true: an adapter never decides about retries, money or permissions; success is only what the
 //! agent's own terminal event says, never an exit code; after `turn` nothing of the agent is left running.
 
+mod asks;
 mod config;
 mod feed;
 mod order;
@@ -19,6 +20,7 @@ use std::path::Path;
 use sage_core::port::BoxFuture;
 use serde::Serialize;
 
+pub use asks::describe;
 pub use config::AgentConfig;
 pub use feed::{Feed, News, OnNews};
 pub use order::{Conversation, Order};
@@ -32,7 +34,7 @@ pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&crate::llm::Llm];
+static ADAPTERS: &[&dyn Agent] = &[&crate::acp::Acp, &crate::llm::Llm];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::line::Line;
+use super::line::{Answer as Permitted, Line};
 use super::script::{Fault, Response, Script, Turn};
 use super::server::{self, Answer};
 use crate::complaint::Complaint;
@@ -47,14 +47,13 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         sleep_ms(turn.beat_ms);
         print_line(&Line::Text { text: ".".into() })?;
     }
-    if let Some(ask) = &turn.ask {
-        print_line(&Line::Ask { ask: ask.clone() })?;
-    }
-    for (path, text) in &turn.write {
-        write_file(Path::new(path), text)?;
-    }
-    if let Some(command) = &turn.run {
-        run_command(command)?;
+    if allowed(turn)? {
+        for (path, text) in &turn.write {
+            write_file(Path::new(path), text)?;
+        }
+        if let Some(command) = &turn.run {
+            run_command(command)?;
+        }
     }
     turn.responses.iter().try_for_each(respond)?;
     respond(&Response { say: turn.say.clone(), usage: turn.usage.clone(), delay_ms: 0 })?;
@@ -62,6 +61,24 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         Some(fault) => misbehave(fault, turn),
         None => succeed(turn),
     }
+}
+
+/// Whether it may write and run. Without anybody who answers (a script played by hand) it goes on.
+fn allowed(turn: &Turn) -> io::Result<bool> {
+    let Some(ask) = &turn.ask else { return Ok(true) };
+    print_line(&Line::Ask { ask: ask.clone() })?;
+    let mut line = String::new();
+    if io::stdin().read_line(&mut line)? == 0 {
+        return Ok(true);
+    }
+    let answer: Permitted = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let said = match (&answer.message, &answer.input) {
+        (Some(message), _) => format!("denied: {message}"),
+        (None, Some(input)) => format!("allowed with {input}"),
+        (None, None) => "allowed".into(),
+    };
+    print_line(&Line::Text { text: said })?;
+    Ok(answer.allow)
 }
 
 fn respond(response: &Response) -> io::Result<()> {

@@ -15,7 +15,7 @@ pub enum Line {
     /// Of one response; the sum of these lines is the usage of the attempt.
     Usage(Usage),
     Limits(QuotaSignal),
-    /// A permission that the agent would ask for. Nobody answers yet, and the agent goes on.
+    /// A permission that the agent asks for; the answer comes on its standard input.
     Ask {
         ask: Value,
     },
@@ -23,4 +23,14 @@ pub enum Line {
         result: Value,
     },
     Error(Complaint),
+}
+
+/// The answer to a question, as the fake agent reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    pub allow: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }

@@ -15,15 +15,19 @@ mod transcript;
 use std::ffi::OsString;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::StepOutcome;
+use sage_core::port::{Permission, Questions, StepOutcome};
 use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 
 pub use agent::fake_agent_main;
 pub use script::FAULTS;
 
+use crate::agent::describe;
 use crate::attempt::Attempt;
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::Finished;
+use crate::talk::{Mouth, Talk};
+use line::Answer;
 use script::Script;
 use transcript::Transcript;
 
@@ -44,7 +48,9 @@ pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
 }
 
 async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Finished, Miss> {
-    let script = attempt.write("script.json", script(attempt)?.as_bytes())?;
+    let text = script(attempt)?;
+    let asks = Script::parse(&text).is_ok_and(|script| script.turn(attempt.call.attempt).ask.is_some());
+    let script = attempt.write("script.json", text.as_bytes())?;
     let argv: Vec<OsString> = vec![
         attempt.config.keeper.clone().into(),
         "debug".into(),
@@ -53,9 +59,35 @@ async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Fin
         "--attempt".into(),
         attempt.call.attempt.to_string().into(),
     ];
-    let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, &*attempt.cx.progress);
-    // The transcript keeps what is needed; the raw output is in the log.
-    attempt.run(argv, attempt.params().env("env")?, None, 0, &mut on_stdout).await
+    let env = attempt.params().env("env")?;
+    if !asks {
+        let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, &*attempt.cx.progress);
+        // The transcript keeps what is needed; the raw output is in the log.
+        return attempt.run(argv, env, None, 0, &mut on_stdout).await;
+    }
+    let (talk, mouth) = Talk::open(attempt)?;
+    let mut answering = JoinSet::new();
+    let mut on_stdout = |chunk: &[u8]| {
+        transcript.push(chunk, &*attempt.cx.progress);
+        for ask in transcript.asks.drain(..) {
+            answering.spawn(pass_on(attempt.cx.questions.clone(), ask, mouth.clone()));
+        }
+    };
+    attempt.converse(argv, env, talk, &mut on_stdout).await
+}
+
+/// Asks in the agent's name and tells it the answer.
+fn pass_on(questions: Questions, ask: Value, mouth: Mouth) -> impl Future<Output = ()> {
+    let tool = ask.get("tool").and_then(Value::as_str).unwrap_or("tool").to_string();
+    let input = ask.get("input").cloned().unwrap_or(Value::Null);
+    let asked = questions.ask(describe(&ulid::Ulid::generate().to_string(), &tool, input));
+    async move {
+        let answer = match asked.await {
+            Permission::Allow { input } => Answer { allow: true, input, message: None },
+            Permission::Deny { message } => Answer { allow: false, input: None, message: Some(message) },
+        };
+        mouth.say(serde_json::json!(answer).to_string());
+    }
 }
 
 /// The script as JSON text: inline as a list or as text, or from a file of the project. Checked before use.

@@ -19,6 +19,8 @@ pub struct Transcript {
     pub results: Vec<Value>,
     pub error: Option<Complaint>,
     pub garbage_lines: u64,
+    /// Questions that nobody has passed on yet.
+    pub asks: Vec<Value>,
 }
 
 impl Transcript {
@@ -31,6 +33,7 @@ impl Transcript {
             results: Vec::new(),
             error: None,
             garbage_lines: 0,
+            asks: Vec::new(),
         }
     }
 
@@ -57,7 +60,8 @@ impl Transcript {
     fn take(&mut self, line: Line, tell: &dyn Fn(Progress)) {
         match line {
             Line::Text { text } if self.text.len() + text.len() <= self.cap_bytes => self.text += &text,
-            Line::Text { .. } | Line::Ask { .. } => {}
+            Line::Text { .. } => {}
+            Line::Ask { ask } => self.asks.push(ask),
             Line::Usage(usage) => {
                 self.usage.add(&usage);
                 // All of this attempt so far: a report that is lost or comes twice changes nothing.

@@ -12,6 +12,8 @@ mod choose;
 mod chosen;
 mod record;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use choose::choose;
 pub use chosen::Chosen;

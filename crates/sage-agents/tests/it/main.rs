@@ -14,3 +14,4 @@ mod owner;
 mod server;
 mod shell;
 mod tree;
+mod worktree;

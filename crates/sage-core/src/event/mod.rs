@@ -4,6 +4,7 @@
 //! by path, not by number, so that a journal stays readable and survives an edited template.
 //! Adding a kind or an optional field is compatible; anything else raises `CORE_VERSION`.
 
+mod agents;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub use agents::*;
 pub use limits::*;
 
 use crate::budget::{Amount, Cap};
@@ -97,6 +99,13 @@ events! {
     StepReserved = "step.reserved",
     /// The step goes on by its next alternative.
     StepFellBack = "step.fellBack",
+    /// A running agent asks for permission / has got its answer.
+    StepAsked = "step.asked",
+    StepPermitted = "step.permitted",
+    /// The session that an attempt belongs to.
+    StepSession = "step.session",
+    /// A running agent makes way for urgent work.
+    StepPreempted = "step.preempted",
     /// No progress for too long.
     StepStalled = "step.stalled",
     /// A target takes no calls for now.
@@ -208,6 +217,24 @@ pub struct RunOpened {
     pub pid: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+    /// Nobody asked for it: it goes on after a crash or an answer, and what failed has had its chances.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
+}
+
+impl RunOpened {
+    pub fn new(mode: OpenMode, pid: u32) -> RunOpened {
+        RunOpened { mode, pid, settings: None, unattended: false }
+    }
+}
+
+/// What an owner's loop did with its time, since it took the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoopTime {
+    /// Not ready to take the next input.
+    pub busy_us: u64,
+    pub total_us: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -265,6 +292,14 @@ pub struct RunPaused {
     pub until: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_time: Option<LoopTime>,
+}
+
+impl RunPaused {
+    pub fn new(reason: PauseReason) -> RunPaused {
+        RunPaused { reason, needs: None, until: None, signal: None, loop_time: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -279,6 +314,14 @@ pub struct RunCancelled {
 #[serde(rename_all = "camelCase")]
 pub struct RunFinished {
     pub verdict: crate::verdict::Verdict,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_time: Option<LoopTime>,
+}
+
+impl RunFinished {
+    pub fn new(verdict: crate::verdict::Verdict) -> RunFinished {
+        RunFinished { verdict, loop_time: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

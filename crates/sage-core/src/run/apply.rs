@@ -73,8 +73,10 @@ impl Run {
             spenders: 0,
             agent_node: None,
             needs: None,
+            acted: false,
             parked: Default::default(),
             changed: Default::default(),
+            asks: Vec::new(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
             plans: compile_all(&event.templates)?,
@@ -110,13 +112,18 @@ impl Run {
             Event::RunPaused(paused) => {
                 self.status = Status::Paused { reason: paused.reason, until: paused.until };
                 self.needs = paused.needs.clone();
+                self.acted = false;
+                self.tally.loop_turn = paused.loop_time.unwrap_or(self.tally.loop_turn);
                 self.signals.extend(paused.signal.clone());
             }
             Event::RunCancelled(cancelled) => {
                 self.status = Status::Cancelled { resumable: cancelled.resumable };
                 self.signals.extend(cancelled.signal.clone());
             }
-            Event::RunFinished(finished) => self.status = Status::Finished(finished.verdict),
+            Event::RunFinished(finished) => {
+                self.status = Status::Finished(finished.verdict);
+                self.tally.loop_turn = finished.loop_time.unwrap_or(self.tally.loop_turn);
+            }
             Event::StepStarted(started) => self.started(started, now)?,
             Event::StepSpawned(spawned) => self.spawned(spawned)?,
             Event::StepFinished(finished) => self.finished(finished, now)?,
@@ -136,6 +143,12 @@ impl Run {
             Event::PhaseRepeated(repeated) => {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
+            }
+            Event::StepAsked(_)
+            | Event::StepPermitted(_)
+            | Event::StepSession(_)
+            | Event::StepPreempted(_) => {
+                self.apply_agents(event, now)?;
             }
             other => self.apply_limits(other, now)?,
         }
@@ -167,6 +180,7 @@ impl Run {
         let id = self.startable("step.started", &event.step)?;
         let step = self.step_mut(id);
         step.attempts = event.attempt;
+        step.preempted = false;
         step.key = Some(event.key);
         if step.started_ms == 0 {
             step.started_ms = now;
@@ -283,6 +297,7 @@ impl Run {
     fn answered(&mut self, event: &StepAnswered, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.answered", &event.step)?;
         self.signals.extend(event.signal.clone());
+        self.acted = true;
         let rejected = event.choice == "reject";
         let failure = || {
             let said = event.message.as_deref().map(|m| format!(": {m}")).unwrap_or_default();
@@ -357,6 +372,7 @@ impl Run {
         self.clear_ready();
         self.to_stop.clear();
         self.to_repeat.clear();
+        self.asks.clear();
         self.active = Default::default();
         self.spenders = 0;
         (self.tally.total, self.tally.settled, self.tally.failed, self.tally.reused) = (0, 0, 0, 0);

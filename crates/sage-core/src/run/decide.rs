@@ -4,6 +4,7 @@ use crate::event::PauseReason;
 use crate::run::step::State;
 use crate::run::{Judgement, PhaseId, Run, Status, StepId};
 use crate::target::HoldReason;
+use crate::template::Kind;
 use crate::verdict::Verdict;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub enum Action {
     /// Nothing can go on until somebody acts.
     Pause(PauseReason),
 }
+
+/// What agents wait for while too many wakes are unhandled; parked like a pool (`TargetParked`).
+pub const INBOX: &str = "inbox";
 
 /// Why a step that could be running is not (DESIGN §4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +36,36 @@ pub enum Wait {
     Approval,
     /// A lost attempt that a person must judge.
     Unknown,
+    /// It made way for urgent work.
+    Preempted,
     /// The run itself stands still.
     Paused,
 }
 
+/// What becomes of a run in the background that nobody owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unowned {
+    /// Nothing: it is over.
+    Closed,
+    /// It needs an owner: the last one died, or what it waited for has come.
+    GoesOn,
+    /// It stands still until a person acts.
+    Waits,
+}
+
 impl Run {
+    /// `leaves`: its owner does not stay for a known time.
+    pub fn unowned(&self, leaves: bool) -> Unowned {
+        use PauseReason::{Approval, Budget, Unknown};
+        match self.status {
+            Status::Finished(_) | Status::Cancelled { .. } => Unowned::Closed,
+            Status::Running => Unowned::GoesOn,
+            Status::Paused { until: Some(_), .. } if !leaves => Unowned::GoesOn,
+            Status::Paused { reason: Approval | Unknown | Budget, .. } if self.acted => Unowned::GoesOn,
+            Status::Paused { .. } => Unowned::Waits,
+        }
+    }
+
     pub fn decide(&self) -> Vec<Action> {
         let mut actions: Vec<Action> = self.to_stop.iter().map(|&id| Action::Stop(id)).collect();
         actions.extend(self.to_repeat.iter().map(|&id| Action::Repeat(id)));
@@ -92,6 +121,7 @@ impl Run {
             State::Pending => Some(Wait::Dependency),
             State::Backoff { at } => Some(Wait::Retry(*at)),
             State::Running(running) if running.ask.is_some() => Some(Wait::Approval),
+            State::Running(_) if self.asks_of(id).next().is_some() => Some(Wait::Approval),
             State::Unknown => Some(Wait::Unknown),
             State::Ready => self.ready_reason(id),
             _ => None,
@@ -100,7 +130,9 @@ impl Run {
 
     fn ready_reason(&self, id: StepId) -> Option<Wait> {
         let pools = self.demand(id).pools.iter().map(|(pool, _)| format!("pool:{pool}"));
-        let own = self.targets_of(id).into_iter().chain(pools).chain(["pool:global".to_string()]);
+        let inbox = (self.kind(id) == Kind::Agent).then(|| INBOX.to_string());
+        let shared = ["pool:global".to_string()].into_iter().chain(inbox);
+        let own = self.targets_of(id).into_iter().chain(pools).chain(shared);
         let parked = own.into_iter().find_map(|target| self.parked.get_key_value(&target));
         if let Some((target, parked)) = parked {
             return Some(match parked.reason {
@@ -113,6 +145,7 @@ impl Run {
             Status::Paused { reason: PauseReason::Budget, .. } if self.demand(id).spends => {
                 Some(Wait::Budget)
             }
+            Status::Running if self.step(id).preempted => Some(Wait::Preempted),
             Status::Running => self.limiting_pool(id).map(Wait::Slot),
             _ => Some(Wait::Paused),
         }

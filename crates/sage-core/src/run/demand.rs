@@ -9,6 +9,9 @@ use crate::policy::Alternative;
 use crate::run::{Run, StepId};
 use crate::template::{Kind, Operation};
 
+/// Pools of this name have one unit each: a session.
+pub const SESSION_POOL: &str = "session:";
+
 /// Number of a demand. The first one asks for nothing but a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DemandId(pub u32);
@@ -110,8 +113,12 @@ impl Run {
         }
         let (agent, model) = self.chosen(id, operation);
         let spends = operation.kind == Kind::Agent;
+        let mut pools = operation.pools.clone();
+        // One turn at a time: who shares a session waits for it here, without a slot.
+        let session = operation.session.as_ref().filter(|name| !crate::expr::is_dynamic(&name.text));
+        pools.extend(session.map(|name| (format!("{SESSION_POOL}{}", name.text), 1)));
         let demand = Demand {
-            pools: operation.pools.clone(),
+            pools,
             targets: operation.targets.clone(),
             spends,
             agent_node: agent.as_ref().map(|agent| format!("agent:{agent}")),

@@ -136,6 +136,8 @@ impl Run {
             beside: Vec::new(),
             delay_ms: None,
             stall_restarts: 0,
+            session: None,
+            preempted: false,
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {

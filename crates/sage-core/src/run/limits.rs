@@ -2,6 +2,7 @@
 
 use crate::event::*;
 use crate::policy::{FailureClass, Rung};
+use crate::run::demand::SESSION_POOL;
 use crate::run::step::{Failure, State};
 use crate::run::{FoldError, Run, Status, StepId};
 use crate::target::HoldReason;
@@ -21,6 +22,7 @@ impl Run {
             Event::LimitsChanged(changed) => self.changed = changed.clone(),
             Event::RunCleared(cleared) => {
                 self.signals.extend(cleared.signal.clone());
+                self.acted = true;
                 self.cleared(now);
             }
             Event::StepParked(parked) => self.parked(parked, now)?,
@@ -36,6 +38,7 @@ impl Run {
             Event::TargetReleased(released) => drop(self.parked.remove(&released.target)),
             Event::BudgetRaised(raised) => {
                 self.signals.extend(raised.signal.clone());
+                self.acted = true;
                 self.raise(&raised.node, raised.cap);
             }
             // All others are `apply`'s own.
@@ -174,6 +177,9 @@ impl Run {
 
     /// The size of a pool now, if it has one.
     pub fn pool_size(&self, pool: &str) -> Option<u32> {
+        if pool.starts_with(SESSION_POOL) {
+            return Some(1);
+        }
         self.changed.pools.get(pool).or_else(|| self.settings.pools.get(pool)).copied()
     }
 }

@@ -10,6 +10,7 @@
 //!              \---- Backoff
 //! ```
 
+mod agents;
 mod apply;
 mod decide;
 mod demand;
@@ -29,8 +30,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use agents::OpenAsk;
 pub use apply::FoldError;
-pub use decide::{Action, Wait};
+pub use decide::{Action, INBOX, Unowned, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};
@@ -39,7 +41,7 @@ pub use step::{Beside, Children, Failure, Output, PhaseOutput, Running, State, S
 
 use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;
-use crate::event::{Frozen, LimitsChanged, PauseReason, Payload, Settings};
+use crate::event::{Frozen, LimitsChanged, LoopTime, PauseReason, Payload, Settings};
 use crate::plan::Plan;
 use crate::port::Usage;
 use crate::template::{Kind, Operation};
@@ -122,10 +124,27 @@ pub struct Tally {
     pub stalls: u32,
     pub breaker_openings: u32,
     pub opened: u32,
+    /// Agents that had to be told again what they had known.
+    pub reloads: u32,
+    /// Attempts that made way for urgent work.
+    pub preempted: u32,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
     /// When the present owner's turn began.
     pub turn_ms: u64,
+    /// The loops of earlier owners, and this one's as far as it was told.
+    pub loop_earlier: LoopTime,
+    pub loop_turn: LoopTime,
+}
+
+impl Tally {
+    pub fn loop_time(&self) -> LoopTime {
+        let (earlier, turn) = (self.loop_earlier, self.loop_turn);
+        LoopTime {
+            busy_us: earlier.busy_us.saturating_add(turn.busy_us),
+            total_us: earlier.total_us.saturating_add(turn.total_us),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -159,6 +178,8 @@ pub struct Run {
     pub ledger: Ledger,
     /// What a standing run needs to go on.
     pub needs: Option<String>,
+    /// Somebody has done something about it since the run stands still.
+    acted: bool,
     /// The budget of the agent that does what names none.
     agent_node: Option<String>,
     /// Agent steps that wait for their turn.
@@ -169,6 +190,8 @@ pub struct Run {
     pub parked: BTreeMap<String, Parked>,
     /// Limits as they are now, where they differ from the settings.
     pub changed: LimitsChanged,
+    /// Questions of running agents, oldest first.
+    pub asks: Vec<OpenAsk>,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,

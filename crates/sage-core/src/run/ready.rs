@@ -142,6 +142,11 @@ impl Run {
         self.ready.lanes.values().flatten().map(|(_, _, id)| *id)
     }
 
+    /// The step that goes first in each lane.
+    pub fn urgent_ready(&self) -> impl Iterator<Item = StepId> {
+        self.ready.lanes.values().filter_map(|set| set.iter().next()).map(|(_, _, id)| *id)
+    }
+
     /// Lanes in which somebody waits.
     pub fn ready_lanes(&self) -> impl Iterator<Item = &Lane> {
         self.ready.lanes.keys()

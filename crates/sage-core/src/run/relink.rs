@@ -14,6 +14,8 @@ use crate::template::Kind;
 impl Run {
     pub(super) fn opened(&mut self, event: &RunOpened, now: u64) {
         self.tally.opened += 1;
+        self.tally.loop_earlier = self.tally.loop_time();
+        self.tally.loop_turn = Default::default();
         if let Some(settings) = &event.settings {
             // What was under way counts for the old agent, and who waits left the queue by the old priority.
             let ready: Vec<StepId> = self.ready_steps().collect();
@@ -30,12 +32,15 @@ impl Run {
         // Limits that belonged to the last owner's machine; parked targets are asked again.
         self.changed = Default::default();
         self.parked.clear();
+        // Whoever asked is gone with the last owner.
+        self.asks.clear();
         let was_open = self.status.open();
         for id in self.step_ids() {
-            self.reopen(id, event.mode, was_open);
+            self.reopen(id, event, was_open);
         }
         if event.mode != OpenMode::Signal {
             self.status = Status::Running;
+            self.acted = false;
         }
         if event.mode == OpenMode::Resume {
             self.relink(now);
@@ -43,12 +48,12 @@ impl Run {
     }
 
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
-    fn reopen(&mut self, id: StepId, mode: OpenMode, was_open: bool) {
+    fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool) {
         let durable = matches!(self.kind(id), Kind::Sleep | Kind::Approval);
         self.settle_lost(id);
         // A person's no stands until the run has ended because of it.
         let refused = self.step(id).failure.as_ref().is_some_and(|f| f.class == FailureClass::Rejected);
-        let again = mode == OpenMode::Resume && !(was_open && refused);
+        let again = event.mode == OpenMode::Resume && !event.unattended && !(was_open && refused);
         match &self.step(id).state {
             State::Running(_) if !durable => {
                 self.step_mut(id).unknown = true;

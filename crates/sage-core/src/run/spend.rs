@@ -69,6 +69,7 @@ impl Run {
 
     /// An attempt has ended: what it had reserved becomes what it spent.
     pub(super) fn settle_spending(&mut self, id: StepId, attempt: u32, spent: Option<Amount>, usage: &Usage) {
+        self.close_asks(id, attempt);
         let reserved = self.take_reservation(id, attempt);
         if !self.demand(id).spends {
             return;

@@ -60,6 +60,10 @@ pub struct Step {
     pub delay_ms: Option<u64>,
     /// Times that it was restarted because it made no progress.
     pub stall_restarts: u32,
+    /// The session that its newest attempt belongs to.
+    pub session: Option<Arc<str>>,
+    /// Its last attempt made way for urgent work.
+    pub preempted: bool,
 }
 
 /// An attempt that may be alive.

@@ -183,7 +183,7 @@ fn events_that_do_not_fit_are_typed_errors() {
 fn a_crash_makes_running_steps_ready_again_and_keeps_the_rest() {
     let mut story = Story::new(BRANCHES);
     story.succeed("a/short").begin("a/long");
-    story.tell(RunOpened { mode: OpenMode::Resume, pid: 2, settings: None });
+    story.tell(RunOpened::new(OpenMode::Resume, 2));
     assert_eq!(story.wanted(), ["a/urgent", "a/long"]);
     assert!(story.run.step(story.run.find("a/long").unwrap()).unknown);
     assert_eq!(story.state("a/short"), "succeeded");
@@ -244,14 +244,14 @@ fn play(seed: u64) {
             );
             if *verdict == Verdict::Failed && crashes > 0 {
                 crashes -= 1;
-                story.tell(RunOpened { mode: OpenMode::Resume, pid: 1, settings: None });
+                story.tell(RunOpened::new(OpenMode::Resume, 1));
                 continue;
             }
             return story.refold();
         }
         if crashes > 0 && random(&mut seed).is_multiple_of(20) {
             crashes -= 1;
-            story.tell(RunOpened { mode: OpenMode::Resume, pid: 1, settings: None });
+            story.tell(RunOpened::new(OpenMode::Resume, 1));
         }
         let wanted = story.wanted();
         let running: Vec<String> = story

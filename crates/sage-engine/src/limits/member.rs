@@ -91,6 +91,15 @@ impl Member {
         taken.map(|()| Answer::Granted(permit))
     }
 
+    /// The run of another member that waits with the highest priority for a pool of which this one holds units.
+    pub fn pressed(&self, now_ms: u64) -> Option<String> {
+        let presses = |scope: &Scope| {
+            let mut state = self.seat.limits.place(*scope).enter();
+            state.store.board().ok()?.pressed(&self.seat.id, now_ms)
+        };
+        Scope::ALL.iter().find_map(presses)
+    }
+
     /// Gives back what could not be given back when a lock was busy.
     pub fn settle_debts(&self) {
         for scope in Scope::ALL {

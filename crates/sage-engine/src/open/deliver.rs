@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sage_core::event::OpenMode;
+use sage_core::event::{OpenMode, RunOpened};
 use sage_core::run::{Run, State, Status};
 
 use super::{Engine, Notice, OpenError};
@@ -70,7 +70,8 @@ impl Engine {
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
         let now = self.clock.now_ms();
-        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Signal, None, now)?;
+        let opened = RunOpened::new(OpenMode::Signal, std::process::id());
+        let file = self.open_event(&mut run, &mut journal, file, opened, now)?;
         let owned = self.own(run, journal, file, lock, notices, false, true)?;
         owned
             .drive()
@@ -103,6 +104,8 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
                         choice: choice.clone(),
                         choices: ask.choices.join(", "),
                     }),
+                    // An agent's question lives as long as its agent.
+                    None if owned && run.asks_of(id).next().is_some() => Ok(()),
                     None => Err(OpenError::NoQuestion { step: step.clone(), state: "running" }),
                 },
                 state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),

@@ -77,7 +77,8 @@ impl Engine {
             journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record))?;
         let owner = lock::peek(&self.project.lock(feature));
         let owner = owner.filter(|owner| owner.run == run || owner.run.is_empty());
-        Ok(Snapshot { run: fold.finish()?, dir, owner, head: checked.head })
+        let detached = self.records().get(feature).filter(|record| record.run == run);
+        Ok(Snapshot { run: fold.finish()?, dir, owner, head: checked.head, detached })
     }
 }
 

@@ -4,6 +4,7 @@
 //! events are durable; no second copy of a step starts while a child of a dead owner may still live.
 
 mod deliver;
+mod detach;
 mod earlier;
 mod find;
 mod fold;
@@ -17,11 +18,13 @@ use std::sync::Arc;
 
 use sage_core::event::{EventError, Frozen, RunEdited, Settings};
 use sage_core::price::PriceTable;
-use sage_core::run::{FoldError, Run};
+use sage_core::run::{FoldError, Run, Unowned};
 use serde_json::{Map, Value};
 
+use crate::background::Record;
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
+use crate::inbox::Inbox;
 use crate::journal::{Head, JournalError};
 use crate::limits::Limits;
 use crate::lock::{FeatureLock, LockError, Owner};
@@ -44,6 +47,10 @@ pub struct Engine {
     pub prices: Arc<PriceTable>,
     /// With less free memory than this, one step runs at a time; 0 does not look.
     pub min_free_bytes: u64,
+    /// How questions of agents are answered where no person does.
+    pub approvals: Arc<crate::run_loop::Approvals>,
+    /// Where runs tell that something ended or waits; `None` tells nobody.
+    pub wakes: Option<Inbox>,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }
@@ -76,6 +83,8 @@ pub enum OpenError {
     NotOpen { feature: String, status: &'static str, what: &'static str },
     #[error("step `{0}` has an unknown outcome that a person must judge before the template may change")]
     Unanswered(String),
+    #[error("`{0}` does not go on by itself: it has ended, waits for a person, or is another run now")]
+    NotAlone(String),
     #[error("processes of an earlier owner are still alive: {0}")]
     Children(String),
     #[error("the owner did not take the signal in time")]
@@ -198,6 +207,8 @@ pub struct ResumeRequest {
     pub from: Option<String>,
     pub settings: Option<Settings>,
     pub no_wait: bool,
+    /// Only this run, and only if it goes on by itself: nobody is here who asked for it.
+    pub unattended: Option<String>,
 }
 
 /// A run as its journal tells it, without owning it.
@@ -207,4 +218,15 @@ pub struct Snapshot {
     pub dir: PathBuf,
     pub owner: Option<Owner>,
     pub head: Head,
+    /// Its record, if it runs in the background.
+    pub detached: Option<Record>,
+}
+
+impl Snapshot {
+    /// Somebody owns it, or will without anybody's doing.
+    pub fn is_alive(&self) -> bool {
+        let goes_on =
+            |record: &Record| record.over.is_none() && self.run.unowned(record.no_wait) == Unowned::GoesOn;
+        self.owner.is_some() || self.detached.as_ref().is_some_and(goes_on)
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::event::{Event, OpenMode, RunOpened, Settings};
+use sage_core::event::{Event, RunOpened};
 use sage_core::run::Run;
 
 use super::{Engine, Notice, OpenError, Owned, history, register};
@@ -34,11 +34,10 @@ impl Engine {
         run: &mut Run,
         journal: &mut Journal,
         mut file: JournalFile,
-        mode: OpenMode,
-        settings: Option<Settings>,
+        opened: RunOpened,
         now: u64,
     ) -> Result<JournalFile, OpenError> {
-        let opened = Event::from(RunOpened { mode, pid: std::process::id(), settings });
+        let opened = Event::from(opened);
         run.apply(&opened, now)?;
         journal.append(opened.kind(), now, &opened)?;
         if let Some(batch) = journal.take_batch() {
@@ -77,6 +76,8 @@ impl Engine {
             affinity: self.affinity.clone(),
             prices: self.prices.clone(),
             min_free_bytes: self.min_free_bytes,
+            approvals: self.approvals.clone(),
+            wakes: self.wakes.clone(),
             earlier: self.earlier(),
         };
         let member =

@@ -1,8 +1,8 @@
 //! Resuming a run: recover the journal, take over, and go on from there.
 
-use sage_core::event::{Event, OpenMode, RunRewound};
+use sage_core::event::{Event, OpenMode, RunOpened, RunRewound};
 use sage_core::policy::OnUnknown;
-use sage_core::run::{Run, State, Status};
+use sage_core::run::{Run, State, Status, Unowned};
 use sage_core::verdict::Verdict;
 
 use super::find::watermark;
@@ -25,6 +25,12 @@ impl Engine {
         let dir = self.project.run_dir(&id);
         self.gone(&dir, &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
+        if let Some(only) = &request.unattended {
+            // Decided before the lock was ours: it may have been answered, cancelled or resumed since.
+            if *only != run.id || run.unowned(request.no_wait) != Unowned::GoesOn {
+                return Err(OpenError::NotAlone(feature.into()));
+            }
+        }
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)
                 if request.edit.is_none() && request.from.is_none() =>
@@ -48,7 +54,16 @@ impl Engine {
             run.apply(&rewound, now)?;
             journal.append(rewound.kind(), now, &rewound)?;
         }
-        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Resume, request.settings, now)?;
+        let unattended = request.unattended.is_some();
+        if !unattended {
+            self.take_from_background(feature)?;
+        }
+        let opened = RunOpened {
+            settings: request.settings,
+            unattended,
+            ..RunOpened::new(OpenMode::Resume, std::process::id())
+        };
+        let file = self.open_event(&mut run, &mut journal, file, opened, now)?;
         let owned = self.own(run, journal, file, lock, notices, request.no_wait, false)?;
         Ok(Resumed::Owned(Box::new(owned)))
     }

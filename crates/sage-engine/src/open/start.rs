@@ -1,13 +1,32 @@
 //! Starting a run.
 
-use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunStarted};
+use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunOpened, RunStarted};
 use sage_core::run::Run;
 
-use super::{Engine, Fold, OpenError, Owned, StartRequest};
+use super::{Engine, Fold, Notice, OpenError, Owned, StartRequest};
 use crate::journal::{self, Journal, JournalFile};
+use crate::lock::FeatureLock;
+
+/// A new run, not yet on disk.
+pub(super) struct Begun {
+    pub run: Run,
+    pub journal: Journal,
+    pub file: JournalFile,
+    pub lock: FeatureLock,
+    pub notices: Vec<Notice>,
+}
 
 impl Engine {
     pub fn start(&self, request: StartRequest) -> Result<Owned, OpenError> {
+        let no_wait = request.no_wait;
+        let Begun { mut run, mut journal, file, lock, notices } = self.begin(request)?;
+        self.take_from_background(&run.feature)?;
+        let (now, opened) = (run.started_ms, RunOpened::new(OpenMode::Start, std::process::id()));
+        let file = self.open_event(&mut run, &mut journal, file, opened, now)?;
+        self.own(run, journal, file, lock, notices, no_wait, false)
+    }
+
+    pub(super) fn begin(&self, request: StartRequest) -> Result<Begun, OpenError> {
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(&request.feature, &mut notices)?;
@@ -18,8 +37,8 @@ impl Engine {
         let now = self.clock.now_ms();
         let started = RunStarted {
             core: CORE_VERSION,
-            run: id.clone(),
-            feature: request.feature.clone(),
+            run: id,
+            feature: request.feature,
             title: request.title,
             template: request.template,
             templates: request.templates,
@@ -27,13 +46,12 @@ impl Engine {
             settings: request.settings,
         };
         // Folded first: a plan that does not compile leaves nothing behind.
-        let mut run = Run::start(&started, now)?;
+        let run = Run::start(&started, now)?;
         let file = JournalFile::create(&self.vfs, &dir)?;
         let mut journal = Journal::new();
         let started = Event::from(started);
         journal.append(started.kind(), now, &started)?;
-        let file = self.open_event(&mut run, &mut journal, file, OpenMode::Start, None, now)?;
-        self.own(run, journal, file, lock, notices, request.no_wait, false)
+        Ok(Begun { run, journal, file, lock, notices })
     }
 
     /// An open run of the same feature is a conflict, unless the caller gives it up.

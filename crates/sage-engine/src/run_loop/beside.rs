@@ -47,6 +47,11 @@ impl RunLoop {
             return Ok(());
         };
         let newest = step.attempts == attempt && self.live.contains_key(&(id, attempt));
+        let asks = self.run.asks_of(id).next().is_some();
+        if asks {
+            self.timers.arm(Instant::now() + HEDGE_AGAIN, Timer::Hedge(id, attempt));
+            return Ok(());
+        }
         if !newest || running.stopping || running.hedges >= hedge.max || !self.running() {
             return Ok(());
         }
@@ -79,6 +84,11 @@ impl RunLoop {
             return Ok(());
         };
         let after = Duration::from_millis(stall.after_ms);
+        // It waits for a person, not for itself.
+        if self.run.asks_of(id).any(|open| open.attempt == attempt) {
+            self.timers.arm(Instant::now() + after, Timer::Stall(id, attempt));
+            return Ok(());
+        }
         let idle = live.last_progress.elapsed();
         if live.ends.is_some() || live.stop.get() != Stop::No {
             return Ok(());

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Nudge, StepCall, StepCx, Stop, StopSignal, Usage};
+use sage_core::port::{Nudge, Permission, StepCall, StepCx, Stop, StopSignal, Usage};
 use sage_core::run::{State, StepId};
 use tokio::time::Instant;
 
 use super::timers::Timer;
 use super::{Input, Live, RunLoop};
 use crate::control;
+use crate::inbox::Wake;
 use crate::limits::Permit;
 use crate::perform::{Attempt, Checks, Ended};
 use crate::prepare::{Facts, Wanted};
@@ -20,8 +21,19 @@ pub(super) enum Effect {
     Spawn { id: StepId, call: Box<StepCall>, checks: Box<Checks>, permit: Option<Permit> },
     /// Wake the step at a time that counts from its intent: the disk's time is not added to it.
     Arm { timer: Timer, at: Instant },
+    /// An agent's question is answered.
+    Reply(super::asks::Reply, Permission),
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
+    /// Others are told of it.
+    Tell { seq: u64, wake: Box<Wake> },
+}
+
+impl Effect {
+    /// Telling others changes nothing of the run: nobody need wait for it.
+    pub(super) fn is_of_the_run(&self) -> bool {
+        !matches!(self, Effect::Tell { .. })
+    }
 }
 
 impl RunLoop {
@@ -29,9 +41,26 @@ impl RunLoop {
         match effect {
             Effect::Spawn { id, call, checks, permit } => self.spawn(id, call, checks, permit),
             Effect::Arm { timer, at } => self.timers.arm(at, timer),
+            // An agent that is gone needs no answer.
+            Effect::Reply(reply, permission) => drop(reply.send(permission)),
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }
+            Effect::Tell { seq, wake } => {
+                if let Some(poster) = &self.poster {
+                    poster.post(seq, *wake);
+                }
+            }
+        }
+    }
+
+    /// Waits a moment for what is still to be told, off the loop's own thread where it can.
+    pub(super) async fn finish_posts(&mut self, durable: bool) {
+        let Some(poster) = self.poster.take() else { return };
+        let head = self.durable.seq;
+        // Without a journal that can be trusted, the next owner looks for itself.
+        if durable {
+            let _ = tokio::task::spawn_blocking(move || poster.finish(head)).await;
         }
     }
 
@@ -52,6 +81,7 @@ impl RunLoop {
             nudges: 0,
             usage: Usage::default(),
             signal: None,
+            replies: Default::default(),
             permit,
             ends: None,
             given_up: false,
@@ -102,7 +132,7 @@ impl RunLoop {
             proofs: live.permit.as_ref().map(Permit::proofs).unwrap_or_default(),
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
-            questions: Default::default(),
+            questions: super::asks::desk(&self.sender, id, attempt),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

@@ -69,7 +69,7 @@ impl RunLoop {
             (Some(Ends::Restart(message)), _) => {
                 self.retry(over, RetryLevel::Attempt, FailureClass::Timeout, message, Some(0))
             }
-            (Some(Ends::Ask), _) => self.finish(over, End::Stopped),
+            (Some(Ends::Ask | Ends::Yield), _) => self.finish(over, End::Stopped),
             (Some(Ends::Fail(message)), _) => {
                 self.fail(over, Failure { class: FailureClass::Timeout, message, partial: None })
             }

@@ -17,10 +17,10 @@ impl RunLoop {
                 }
                 Action::Repeat(phase) => self.ask_repeat(phase),
                 Action::Finish(verdict) if self.idle() && self.stopping == Stop::No => {
-                    self.emit(RunFinished { verdict })?;
+                    self.emit(RunFinished::new(verdict))?;
                 }
                 Action::Pause(reason) if self.idle() && self.stopping == Stop::No => {
-                    self.emit(RunPaused { reason, needs: None, until: None, signal: None })?;
+                    self.emit(RunPaused::new(reason))?;
                 }
                 Action::Finish(_) | Action::Pause(_) => {}
             }
@@ -32,7 +32,8 @@ impl RunLoop {
 
     /// No attempt and no preparation is under way.
     pub(super) fn idle(&self) -> bool {
-        self.live.is_empty() && self.held.is_empty() && self.effects.is_empty() && self.repeating.is_empty()
+        let effects = self.effects.iter().any(|(_, effect)| effect.is_of_the_run());
+        self.live.is_empty() && self.held.is_empty() && !effects && self.repeating.is_empty()
     }
 
     /// Everything was stopped: say so in the journal, once.
@@ -41,7 +42,7 @@ impl RunLoop {
             return Ok(());
         }
         let Some(reason) = self.pausing.take() else { return Ok(()) };
-        self.emit(RunPaused { reason, needs: None, until: None, signal: None }).map(drop)
+        self.emit(RunPaused::new(reason)).map(drop)
     }
 
     fn pause_if_only_waiting(&mut self) -> Result<(), LoopError> {
@@ -49,8 +50,7 @@ impl RunLoop {
             return Ok(());
         }
         let Some(until) = self.run.only_waits_until() else { return Ok(()) };
-        self.emit(RunPaused { reason: PauseReason::Sleep, needs: None, until: Some(until), signal: None })
-            .map(drop)
+        self.emit(RunPaused { until: Some(until), ..RunPaused::new(PauseReason::Sleep) }).map(drop)
     }
 
     /// Called when nothing is left to write: the run stands still and all of it is durable.

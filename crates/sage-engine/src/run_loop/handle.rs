@@ -1,6 +1,6 @@
 //! One input at a time.
 
-use sage_core::event::{End, PauseReason, PhaseRepeated, StepFinished, StepSpawned};
+use sage_core::event::{End, PauseReason, PhaseRepeated, StepFinished, StepSession, StepSpawned};
 use sage_core::policy::FailureClass;
 use sage_core::port::{Progress, Stop, Usage};
 use sage_core::run::{State, StepId};
@@ -19,6 +19,7 @@ impl RunLoop {
             }
             Input::Progress(id, attempt, progress) => self.progress(id, attempt, progress),
             Input::Ended(id, attempt, ended) => self.ended(id, attempt, ended),
+            Input::Asked(id, attempt, ask, reply) => self.asked(id, attempt, *ask, reply),
             Input::Repeated(phase, verdict) => {
                 self.repeating.remove(&phase);
                 // A condition without a value ends the loop of phases rather than the run.
@@ -33,6 +34,7 @@ impl RunLoop {
             }
             Input::Poll => {
                 self.follow_limits()?;
+                self.make_way_for_others()?;
                 self.take_signals()
             }
             Input::Timer => self.fire_timers(),
@@ -57,7 +59,14 @@ impl RunLoop {
                 }
                 Ok(())
             }
-            Progress::Alive | Progress::Spawned { .. } | Progress::Session { .. } => Ok(()),
+            Progress::Session { id: session, continuity } => {
+                if !self.live.contains_key(&(id, attempt)) || self.run.step(id).gone {
+                    return Ok(());
+                }
+                let step = self.run.step(id).path.clone();
+                self.emit(StepSession { step, attempt, session, continuity }).map(drop)
+            }
+            Progress::Alive | Progress::Spawned { .. } => Ok(()),
         }
     }
 
@@ -83,6 +92,7 @@ impl RunLoop {
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,
                 Timer::Stall(id, attempt) => self.stall_due(id, attempt)?,
                 Timer::OverBudget(id, attempt) => self.over_budget_due(id, attempt),
+                Timer::Asks => self.asks_due()?,
                 Timer::Queue(id, since, stops) => self.queue_due(id, since, stops)?,
             }
         }

@@ -11,6 +11,8 @@
 //! What must stay true: only this loop appends to the journal; an effect is carried out only after the event
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
+mod asks;
+mod attention;
 mod beside;
 mod commit;
 mod effect;
@@ -20,6 +22,7 @@ mod gate;
 mod handle;
 mod machine;
 mod parking;
+mod preempt;
 mod queue;
 mod signals;
 mod spending;
@@ -33,7 +36,9 @@ use std::sync::Arc;
 
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
-use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
+use sage_core::port::{
+    Nudge, PermissionAsk, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
+};
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
@@ -41,11 +46,14 @@ use tokio::time::Instant;
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
+use crate::inbox::{Inbox, Poster, wake_of};
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::vfs::Vfs;
+pub use asks::Approvals;
+use attention::Attention;
 pub use commit::CommitMode;
 use commit::Committer;
 use effect::Effect;
@@ -76,6 +84,8 @@ pub struct Surroundings {
     pub affinity: Arc<[Affinity]>,
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
+    pub approvals: Arc<Approvals>,
+    pub wakes: Option<Inbox>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
 }
@@ -105,6 +115,7 @@ pub(crate) enum Input {
     Prepared(StepId, Prepared),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
+    Asked(StepId, u32, Box<PermissionAsk>, asks::Reply),
     Repeated(PhaseId, Result<bool, String>),
     Committed(Result<Head, JournalError>),
     Interrupt,
@@ -140,6 +151,8 @@ struct Live {
     nudges: u32,
     usage: Usage,
     signal: Option<QuotaSignal>,
+    /// Who waits for an answer, by the question's id.
+    replies: HashMap<String, asks::Reply>,
     /// Given back when the attempt has really ended: its processes are gone.
     permit: Option<Permit>,
     /// Why we end it, where that is not a stop of the step itself.
@@ -159,6 +172,8 @@ enum Ends {
     Fail(String),
     /// It used more than it may.
     Budget(String),
+    /// It makes way for urgent work.
+    Yield,
 }
 
 impl Live {
@@ -198,6 +213,9 @@ pub struct RunLoop {
     /// Why everything is being stopped, to be journaled once nothing runs any more.
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
+    attention: Attention,
+    /// Tells others, where that is wanted.
+    poster: Option<Poster>,
     done: bool,
 }
 
@@ -222,6 +240,10 @@ impl RunLoop {
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
+        let poster = around
+            .wakes
+            .clone()
+            .map(|inbox| Poster::new(inbox, around.vfs.clone(), around.run_dir.clone(), durable.seq));
         RunLoop {
             around,
             options,
@@ -247,6 +269,8 @@ impl RunLoop {
             stopping: Stop::No,
             pausing: None,
             image,
+            attention: Attention::default(),
+            poster,
             done: false,
         }
     }
@@ -257,6 +281,12 @@ impl RunLoop {
 
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// Leaves the run as it is to another owner; its image is on disk.
+    pub fn leave(mut self) -> Run {
+        self.image.finish(&self.run, self.durable);
+        self.run
     }
 
     /// Runs to the end, a pause or a failure of the disk. Whatever the reason, no process of the run is left.
@@ -273,10 +303,12 @@ impl RunLoop {
             }
         }
         self.image.finish(&self.run, self.durable);
+        self.finish_posts(result.is_ok()).await;
         result.map(|()| (self.run, self.history))
     }
 
     async fn turn(&mut self) -> Result<(), LoopError> {
+        self.attention.begin();
         self.image.paint(&self.run, self.durable);
         if self.options.deliver_only {
             self.take_signals()?;
@@ -309,18 +341,22 @@ impl RunLoop {
             return Input::Timer;
         }
         let poll = self.options.signals.then(|| self.timers.next_poll());
-        tokio::select! {
+        self.attention.free();
+        let input = tokio::select! {
             biased;
             input = self.inputs.recv() => input.unwrap_or(Input::Interrupt),
             () = at(timer) => Input::Timer,
             () = at(poll) => Input::Poll,
-        }
+        };
+        self.attention.taken();
+        input
     }
 
     /// Everything that follows from the state as it is now.
     async fn pump(&mut self) -> Result<(), LoopError> {
         loop {
             self.start_ready()?;
+            self.make_way()?;
             self.follow_decisions()?;
             self.gate.leave_queue();
             self.watch_queue();
@@ -334,9 +370,16 @@ impl RunLoop {
 
     /// Folds an event and puts it in the next batch. Gives the number of its record.
     fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
-        let (event, now) = (event.into(), self.around.clock.now_ms());
+        let (mut event, now) = (event.into(), self.around.clock.now_ms());
+        self.attention.stamp(&mut event);
         self.run.apply(&event, now)?;
-        Ok(self.journal.append(event.kind(), now, &event)?)
+        let seq = self.journal.append(event.kind(), now, &event)?;
+        if self.poster.is_some()
+            && let Some(wake) = wake_of(&event, seq, &self.run)
+        {
+            self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
+        }
+        Ok(seq)
     }
 
     fn after(&mut self, seq: u64, effect: Effect) {

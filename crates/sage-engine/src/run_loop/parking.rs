@@ -25,7 +25,7 @@ impl RunLoop {
         }
         let Some((reason, until)) = self.parked() else { return Ok(()) };
         let needs = self.needs().filter(|_| reason == PauseReason::Budget);
-        self.emit(RunPaused { reason, needs, until, signal: None })?;
+        self.emit(RunPaused { needs, until, ..RunPaused::new(reason) })?;
         if let Some(until) = until.filter(|_| !self.options.no_wait) {
             let ms = until.saturating_sub(self.around.clock.now_ms());
             self.waiting = Some(until);
@@ -48,7 +48,7 @@ impl RunLoop {
         let mut person = None;
         for lane in self.run.ready_lanes() {
             match self.gate.why(lane)? {
-                Why::Others(_) => return None,
+                Why::Others(_) | Why::Inbox(_) => return None,
                 Why::Budget(_) => person = Some(PauseReason::Budget),
                 Why::Target(_, hold) => {
                     let reason = match hold.reason {

@@ -5,6 +5,7 @@ use sage_core::port::Stop;
 use sage_core::run::{State, Status, StepId};
 use serde_json::json;
 
+use super::asks::Decision;
 use super::effect::Effect;
 use super::{LoopError, RunLoop};
 use crate::control::{self, Delivery, Signal};
@@ -44,17 +45,22 @@ impl RunLoop {
                 self.emit(BudgetRaised { node, cap, signal: signal_id }).map(drop)
             }
             Signal::Clear if self.run.status.open() => self.clear(signal_id),
-            Signal::Pause if self.run.status == Status::Running => self
-                .emit(RunPaused { reason: PauseReason::User, needs: None, until: None, signal: signal_id })
-                .map(drop),
+            Signal::Pause if self.run.status == Status::Running => {
+                self.emit(RunPaused { signal: signal_id, ..RunPaused::new(PauseReason::User) }).map(drop)
+            }
             Signal::Cancel { resumable } if self.run.status.open() => {
                 self.waiting = None;
                 self.emit(RunCancelled { resumable, signal: signal_id })?;
                 self.stop_everything();
                 Ok(())
             }
-            Signal::Answer { step, choice, by, message } => {
+            Signal::Answer { step, choice, by, message, ask, input } => {
                 let Some(found) = self.run.find(&step) else { return Ok(()) };
+                if let Some((attempt, ask)) = self.open_ask(found, ask.as_deref()) {
+                    let allow = choice != "reject";
+                    let decision = Decision { allow, by, message, input, signal: signal_id };
+                    return self.permit(found, attempt, &ask, None, decision);
+                }
                 self.answer(found, choice, by, message, signal_id)
             }
             Signal::Pause | Signal::Cancel { .. } | Signal::Clear => Ok(()),
@@ -70,7 +76,7 @@ impl RunLoop {
         if self.waiting.take().is_none() {
             return Ok(false);
         }
-        self.emit(RunPaused { reason, needs: None, until: None, signal })?;
+        self.emit(RunPaused { signal, ..RunPaused::new(reason) })?;
         Ok(true)
     }
 

@@ -49,7 +49,7 @@ pub(super) struct Stopwatches {
 impl RunLoop {
     /// Called after every burst of inputs: keeps the watches in step with what runs.
     pub(super) fn watch(&mut self) {
-        let active = self.run.active.slots + self.run.active.sleeping > 0;
+        let active = self.run.active.slots + self.run.active.sleeping > self.run.asking_steps();
         let limit = self.run.settings.timeout_ms;
         if self.watches.run.set(active)
             && let Some(limit) = limit

@@ -19,6 +19,8 @@ pub(super) enum Timer {
     /// The run, or a phase, may have used up its active time.
     RunLimit,
     PhaseLimit(PhaseId),
+    /// A question of an agent may have waited for too long.
+    Asks,
     /// A lane that was refused may ask again.
     Gate,
     /// The time that a standing run waits for.

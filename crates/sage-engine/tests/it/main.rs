@@ -11,4 +11,6 @@ mod sharing;
 mod stalls;
 mod syncs;
 mod trouble;
+mod urgent;
+mod wakes;
 mod world;

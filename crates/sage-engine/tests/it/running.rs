@@ -314,8 +314,7 @@ phases:
     let paused = run(&world, text);
     assert_eq!(paused.status.name(), "paused");
     assert_eq!(states(&paused)["p/other"], "succeeded");
-    let answer =
-        Signal::Answer { step: "p/ask".into(), choice: "approve".into(), by: "me".into(), message: None };
+    let answer = Signal::approve("p/ask", "me");
     let answered = simulate(async { world.engine().deliver("f", answer).await.unwrap() });
     assert_eq!(states(&answered)["p/ask"], "succeeded");
     let done = simulate(async { world.resume().unwrap().unwrap().drive().await.unwrap() });

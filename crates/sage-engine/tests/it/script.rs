@@ -170,6 +170,11 @@ impl StepExecutor for Scripted {
         })
     }
 
+    /// Only this agent has sessions.
+    fn resumes(&self, agent: &str) -> bool {
+        agent == "steady"
+    }
+
     fn shows_progress(&self, agent: &str) -> bool {
         agent != "mute"
     }

@@ -59,8 +59,14 @@ fn an_agent_that_stays_silent_is_restarted_once_and_then_asked_about() {
     assert_eq!(rungs(&world), expected);
     assert_eq!(run.status, Status::Paused { reason: PauseReason::Unknown, until: None });
     assert!(matches!(run.step(run.find("p/x").unwrap()).state, State::Unknown));
-    let answer =
-        Signal::Answer { step: "p/x".into(), choice: "retry".into(), by: "me".into(), message: None };
+    let answer = Signal::Answer {
+        step: "p/x".into(),
+        choice: "retry".into(),
+        by: "me".into(),
+        message: None,
+        ask: None,
+        input: None,
+    };
     world.live(async || world.engine().deliver("f", answer).await.unwrap());
     let run = world.go_on();
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{:?}", sage_core::wire::errors(&run));

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use sage_core::run::{Run, State, Status};
 use sage_engine::control::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::signal::deliver;
-use super::{feature, print, print_json};
+use super::{background, feature, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct ApproveArgs {
@@ -23,6 +23,12 @@ pub struct ApproveArgs {
     /// A word to those who come later
     #[arg(short, long)]
     message: Option<String>,
+    /// Which question of an agent, if it has several: the id that `sage inbox` shows
+    #[arg(long, value_name = "ID")]
+    ask: Option<String>,
+    /// Allow the tool with this input instead: JSON
+    #[arg(long, value_name = "JSON")]
+    edit: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -34,28 +40,43 @@ pub struct RejectArgs {
     feature: String,
     /// The step that asks; may be left out if only one does
     step: Option<String>,
-    /// Why not
+    /// Why not; an agent that asked is told
     #[arg(short, long)]
     message: Option<String>,
+    /// Which question of an agent, if it has several: the id that `sage inbox` shows
+    #[arg(long, value_name = "ID")]
+    ask: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure> {
-    answer(context, &args.feature, args.step, args.choice, args.message, args.json)
+    let input = args.edit.as_deref().map(serde_json::from_str::<Value>).transpose();
+    let input = input.map_err(|error| {
+        Failure::usage(format!("--edit is not JSON: {error}")).hint(r#"--edit '{"command": "ls"}'"#)
+    })?;
+    let said = Said { choice: args.choice, message: args.message, ask: args.ask, input };
+    answer(context, &args.feature, args.step, said, args.json)
 }
 
 pub fn reject(context: &Context, args: RejectArgs) -> Result<ExitCode, Failure> {
-    answer(context, &args.feature, args.step, Some("reject".into()), args.message, args.json)
+    let said = Said { choice: Some("reject".into()), message: args.message, ask: args.ask, input: None };
+    answer(context, &args.feature, args.step, said, args.json)
+}
+
+struct Said {
+    choice: Option<String>,
+    message: Option<String>,
+    ask: Option<String>,
+    input: Option<Value>,
 }
 
 fn answer(
     context: &Context,
     name: &str,
     step: Option<String>,
-    choice: Option<String>,
-    message: Option<String>,
+    said: Said,
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let feature = feature(name)?;
@@ -64,9 +85,11 @@ fn answer(
         Some(step) => step,
         None => only_question(&run, &feature)?,
     };
+    check_ask(&run, &feature, &step, &said)?;
+    let Said { choice, message, ask, input } = said;
     let choice = choice.map_or_else(|| default_choice(&run, &feature, &step), Ok)?;
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into());
-    let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message };
+    let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message, ask, input };
     let run = deliver(context, &feature, signal)?;
     if json {
         print_json(
@@ -74,24 +97,37 @@ fn answer(
         )?;
     } else {
         print(format_args!("{step}: {choice}\n"));
-        if run.status != Status::Running {
+        if background::goes_on_by_itself(context, &feature) {
+            eprintln!("note: it goes on by itself in the background");
+        } else if run.status != Status::Running {
             eprintln!("hint: sage resume {feature}");
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn waits(state: &State) -> bool {
-    match state {
-        State::Running(running) => running.ask.is_some(),
-        State::Unknown => true,
-        _ => false,
+/// What only an agent's question can be answered with, and that the question is there.
+fn check_ask(run: &Run, feature: &str, step: &str, said: &Said) -> Result<(), Failure> {
+    if said.ask.is_none() && said.input.is_none() {
+        return Ok(());
+    }
+    let open: Vec<&str> =
+        run.find(step).map_or(Vec::new(), |id| run.asks_of(id).map(|open| open.ask.id.as_str()).collect());
+    if open.is_empty() {
+        return Err(Failure::usage(format!("no agent asks for anything in `{step}`"))
+            .hint(format!("sage status {feature}")));
+    }
+    match &said.ask {
+        Some(ask) if !open.contains(&ask.as_str()) => {
+            Err(Failure::usage(format!("`{step}` has no open question `{ask}`; open: {}", open.join(", "))))
+        }
+        _ => Ok(()),
     }
 }
 
 fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
     let questions: Vec<&str> =
-        run.live_steps().filter(|step| waits(&step.state)).map(|step| step.path.as_ref()).collect();
+        run.step_ids().filter(|&id| run.waits_for_person(id)).map(|id| run.step(id).path.as_ref()).collect();
     match questions.as_slice() {
         [one] => Ok((*one).to_string()),
         [] => Err(Failure::usage(format!("no step of `{feature}` waits for an answer"))),

@@ -199,7 +199,11 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
         let lowered = lowered.map(|before| format!(", lowered from {before}")).unwrap_or_default();
         print(format_args!("the budget of {node} in {} is {cap} now{lowered}\n", run.feature));
         few_tokens(run, given, &of).iter().for_each(|hint| eprintln!("hint: {hint}"));
-        hint_resume(&raised);
+        if super::background::goes_on_by_itself(context, &run.feature) {
+            eprintln!("note: it goes on by itself in the background");
+        } else {
+            hint_resume(&raised);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

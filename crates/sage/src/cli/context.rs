@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
 use sage_engine::clock::Clock;
+use sage_engine::inbox::Inbox;
 use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
@@ -14,7 +15,7 @@ use sage_engine::vfs::DiskFs;
 use super::config::Config;
 use super::failure::Failure;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Context {
     pub project: Project,
     pub config: Config,
@@ -51,10 +52,15 @@ impl Context {
         Limits::shared(config, self.project.limits(), user_state().join("limits"))
     }
 
+    pub fn inbox(&self) -> Inbox {
+        Inbox::open(self.project.inbox())
+    }
+
     pub fn engine(&self) -> Engine {
         let config = ExecutorConfig {
             agents: self.config.agents(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
+            worktrees: Some(self.project.dir.join("worktrees")),
             ..ExecutorConfig::default()
         };
         Engine {
@@ -67,6 +73,8 @@ impl Context {
             affinity: self.config.affinity.clone().into(),
             prices: Arc::new(self.config.prices()),
             min_free_bytes: self.config.min_free_bytes,
+            approvals: Arc::new(self.config.approvals.clone()),
+            wakes: self.config.switches.wakes.then(|| self.inbox()),
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use sage_core::event::PauseReason;
 use sage_core::run::{Output, Run, Status};
 use sage_engine::blobs::Blobs;
+use sage_engine::inbox::{Background, Recorded};
 use sage_engine::open::{Engine, Notice, Owned};
 use sage_engine::results::{Face, value_of};
 use sage_engine::run_loop::Interrupter;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::context::runtime;
+use super::background;
+use super::context::{Context, runtime};
 use super::failure::Failure;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
@@ -26,6 +28,9 @@ pub struct Show {
     /// Only the summary
     #[arg(long, short, conflicts_with = "json")]
     pub quiet: bool,
+    /// There is no terminal whose end would matter.
+    #[arg(skip)]
+    pub unattended: bool,
 }
 
 impl Show {
@@ -63,22 +68,25 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
     let voice = shown.voice();
     let runtime = runtime()?;
+    let delivering = engine.wakes.clone().map(|inbox| Background::start(inbox, Arc::new(Recorded)));
     let result = runtime.block_on(async {
-        let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice));
+        let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice, show.unattended));
         let result = owned.drive().await;
         watcher.abort();
         result
     });
     shown.finish();
+    if let Some((_, Some(problem))) = delivering.map(Background::finish) {
+        eprintln!("note: wakes wait in the inbox: {problem}");
+    }
     // A program that ignores its deadline must not keep the process: evaluations are abandoned.
     runtime.shutdown_background();
     finish(engine, &result?, show)
 }
 
-/// Shows a run that another process owns, until it stands still or its owner is gone.
-pub fn follow(engine: &Engine, feature: &str, display: Display) {
-    let lock = engine.project.lock(feature);
-    while !display.ended() && sage_engine::lock::peek(&lock).is_some() {
+/// Shows a run that another process owns, until it stands still or nobody is left who would go on with it.
+pub fn follow(context: &Context, engine: &Engine, feature: &str, display: Display) {
+    while !display.ended() && background::goes_on(context, engine, feature) {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     display.finish();
@@ -113,7 +121,7 @@ pub fn exit_code(run: &Run) -> u8 {
 }
 
 /// Once: gracefully. Twice: now. Three times: whatever it takes (children die with us).
-async fn watch_interrupts(interrupter: Interrupter, voice: Voice) {
+async fn watch_interrupts(interrupter: Interrupter, voice: Voice, unattended: bool) {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else { return };
     let mut times = 0;
@@ -121,7 +129,7 @@ async fn watch_interrupts(interrupter: Interrupter, voice: Voice) {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            _ = hangup.recv(), if !unattended => {}
         }
         times += 1;
         match times {

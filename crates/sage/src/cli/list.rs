@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{print, print_json};
+use super::{print, print_json, roster};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -52,6 +52,7 @@ fn table(rows: &[Value]) {
         let degraded = row["verdict"] == "degraded";
         let status = if degraded { "degraded".into() } else { text(row, "status") };
         let owner = match row["status"].as_str() {
+            _ if row["abandoned"] != true && row["ownerKind"] == "background" => "  (in the background)",
             _ if row["abandoned"] != true => "",
             Some("paused") => "  (nobody waits for it: sage resume)",
             _ => "  (nobody runs it: sage resume)",
@@ -67,8 +68,21 @@ fn table(rows: &[Value]) {
     }
 }
 
+/// Features whose newest run may be open: of a closed one the checkpoint says so.
+pub fn open_features(engine: &Engine) -> BTreeSet<String> {
+    let closed = |feature: &String| {
+        let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
+        doc.is_some_and(|doc| !is_open(&doc))
+    };
+    features(engine).into_iter().filter(|feature| !closed(feature)).collect()
+}
+
+fn is_open(doc: &Map<String, Value>) -> bool {
+    matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused"))
+}
+
 /// By checkpoint, and by journal for runs that have none yet.
-fn features(engine: &Engine) -> BTreeSet<String> {
+pub fn features(engine: &Engine) -> BTreeSet<String> {
     let names = engine.vfs.list(&engine.project.state()).unwrap_or_default();
     let mut features: BTreeSet<String> = names
         .iter()
@@ -95,9 +109,7 @@ fn run_id(doc: &Map<String, Value>) -> Option<String> {
 /// A closed run's checkpoint says it all; an open one is folded, because its checkpoint may be behind.
 fn row(engine: &Engine, feature: &str) -> Value {
     let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
-    if let Some(doc) =
-        doc.filter(|doc| !matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused")))
-    {
+    if let Some(doc) = doc.filter(|doc| !is_open(doc)) {
         let percentage = doc.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
         return json!({
             "feature": feature, "template": doc.get("template"), "phase": doc.get("phase"), "status": doc.get("status"),
@@ -113,7 +125,7 @@ fn row(engine: &Engine, feature: &str) -> Value {
                 "feature": feature, "template": run.plan().template.name, "phase": wire::current_phase(run),
                 "status": run.status.name(), "verdict": wire::verdict_of(run).map(|v| v.name()),
                 "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
-                "abandoned": goes_on && snapshot.owner.is_none(),
+                "abandoned": goes_on && !snapshot.is_alive(), "ownerKind": roster::owner_kind(&snapshot),
             })
         }
         Err(error) => {

@@ -10,7 +10,7 @@ use sage_engine::project::Project;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{drive, feature};
+use super::{background, drive, feature};
 use crate::display::{Display, Mode, Options};
 
 #[derive(Debug, clap::Args)]
@@ -35,15 +35,15 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         if args.json {
             return output_json(&engine, &feature, step);
         }
-        return output(&engine, &feature, step, args.follow);
+        return output(context, &feature, step, args.follow);
     }
     let mode = if args.json { Mode::Json } else { Mode::Lines };
-    let follow = args.follow && snapshot.owner.is_some();
+    let follow = args.follow && snapshot.is_alive();
     let options =
         Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow, no_wait: false };
     let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
     if follow {
-        drive::follow(&engine, &feature, display)
+        drive::follow(context, &engine, &feature, display)
     } else {
         display.finish()
     }
@@ -51,7 +51,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// What the step's last attempt printed: stdout to stdout, stderr to stderr.
-fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<ExitCode, Failure> {
+fn output(context: &Context, feature: &str, step: &str, follow: bool) -> Result<ExitCode, Failure> {
+    let engine = context.engine();
     let mut read = [0u64; 2];
     let mut shown_attempt = 0;
     loop {
@@ -62,8 +63,8 @@ fn output(engine: &Engine, feature: &str, step: &str, follow: bool) -> Result<Ex
             (shown_attempt, read) = (state.attempts, [0, 0]);
         }
         let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
-        let printed = copy(engine, &scratch, &mut read)?;
-        let ended = state.state.settled() || snapshot.owner.is_none();
+        let printed = copy(&engine, &scratch, &mut read)?;
+        let ended = state.state.settled() || !background::goes_on(context, &engine, feature);
         if !printed && (ended || !follow) {
             if read == [0, 0] {
                 eprintln!("`{step}` has printed nothing; it is {}", state.state.name());

@@ -1,6 +1,7 @@
 //! The command line: one file per command. Data on stdout, the rest on stderr.
 
 mod answer;
+mod background;
 mod bench;
 mod breakers;
 mod budget;
@@ -16,22 +17,31 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod inbox;
+mod inbox_view;
 mod init;
 mod limits;
 mod limits_view;
 mod list;
+mod log_file;
 mod logs;
 mod preflight;
 mod projection;
+mod questions;
 mod result;
 mod resume;
+mod roster;
 mod run;
+mod session;
+mod session_talk;
 mod signal;
 mod status;
+mod supervise;
 mod target_names;
 mod templates;
 mod validate;
 mod verify;
+mod wake;
 mod warnings;
 
 use std::path::PathBuf;
@@ -86,6 +96,12 @@ enum Command {
     Approve(answer::ApproveArgs),
     /// Say no to an approval or an unknown step
     Reject(answer::RejectArgs),
+    /// Named conversations with agents: make, list, show, resume, fork, delete
+    Session(session::Args),
+    /// Show what waits for a person, unhandled wakes and dead letters
+    Inbox(inbox::Args),
+    /// Tell the inbox that something finished, is blocked, failed or was found
+    Wake(wake::Args),
     /// Show what a run may spend and has spent, or let it spend more
     Budget(budget::Args),
     /// Show and change what may run at once
@@ -106,6 +122,9 @@ enum Command {
     Bench(bench::Args),
     /// Tools for tests and bug reports
     Debug(debug::Args),
+    /// Look after the runs in the background
+    #[command(hide = true)]
+    Supervise,
 }
 
 pub fn main() -> ExitCode {
@@ -129,29 +148,63 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         return debug::execute(args);
     }
     let context = Context::find(cli.directory.as_deref())?;
-    match cli.command {
-        Command::Init(args) => init::execute(&context, args),
-        Command::Run(args) => run::execute(&context, args),
-        Command::Resume(args) => resume::execute(&context, args),
-        Command::Explain(args) => explain::execute(&context, args),
-        Command::List(args) => list::execute(&context, args),
-        Command::Status(args) => status::execute(&context, args),
-        Command::Logs(args) => logs::execute(&context, args),
-        Command::Result(args) => result::execute(&context, args),
-        Command::Pause(args) => signal::pause(&context, args),
-        Command::Cancel(args) => signal::cancel(&context, args),
-        Command::Approve(args) => answer::approve(&context, args),
-        Command::Reject(args) => answer::reject(&context, args),
-        Command::Budget(args) => budget::execute(&context, args),
-        Command::Limits(args) => limits::execute(&context, args),
-        Command::Breakers(args) => breakers::execute(&context, args),
-        Command::Validate(args) => validate::execute(&context, args),
-        Command::Graph(args) => graph_command::execute(&context, args),
-        Command::Templates(args) => templates::execute(&context, args),
-        Command::Config(args) => config_command::execute(&context, args),
-        Command::Verify(args) => verify::execute(&context, args),
-        Command::Bench(args) => bench::execute(&context, args),
+    let (looks, acts) = (cli.command.looks_at_runs(), cli.command.acts_on_runs());
+    if looks || acts {
+        background::ensure(&context);
+    }
+    let outcome = execute(&context, cli.command);
+    // What was just done may be what a run in the background has waited for.
+    if acts {
+        background::ensure(&context);
+    }
+    outcome
+}
+
+impl Command {
+    /// Commands that show runs; whoever looks sees to it that somebody looks after those in the background.
+    fn looks_at_runs(&self) -> bool {
+        match self {
+            Command::Resume(args) => !args.is_supervised(),
+            Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
+            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) => true,
+            _ => false,
+        }
+    }
+
+    fn acts_on_runs(&self) -> bool {
+        use Command::{Approve, Budget, Cancel, Pause, Reject};
+        matches!(self, Pause(_) | Cancel(_) | Approve(_) | Reject(_) | Budget(_))
+    }
+}
+
+fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Init(args) => init::execute(context, args),
+        Command::Run(args) => run::execute(context, args),
+        Command::Resume(args) => resume::execute(context, args),
+        Command::Explain(args) => explain::execute(context, args),
+        Command::List(args) => list::execute(context, args),
+        Command::Status(args) => status::execute(context, args),
+        Command::Logs(args) => logs::execute(context, args),
+        Command::Result(args) => result::execute(context, args),
+        Command::Pause(args) => signal::pause(context, args),
+        Command::Cancel(args) => signal::cancel(context, args),
+        Command::Approve(args) => answer::approve(context, args),
+        Command::Reject(args) => answer::reject(context, args),
+        Command::Inbox(args) => inbox::execute(context, args),
+        Command::Wake(args) => wake::execute(context, args),
+        Command::Session(args) => session::execute(context, args),
+        Command::Budget(args) => budget::execute(context, args),
+        Command::Limits(args) => limits::execute(context, args),
+        Command::Breakers(args) => breakers::execute(context, args),
+        Command::Validate(args) => validate::execute(context, args),
+        Command::Graph(args) => graph_command::execute(context, args),
+        Command::Templates(args) => templates::execute(context, args),
+        Command::Config(args) => config_command::execute(context, args),
+        Command::Verify(args) => verify::execute(context, args),
+        Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
+        Command::Supervise => supervise::execute(context),
     }
 }
 

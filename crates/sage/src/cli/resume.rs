@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use sage_core::event::{Frozen, RunEdited};
 use sage_core::plan::Plan;
 use sage_core::run::Run;
-use sage_engine::open::{ResumeRequest, Resumed};
+use sage_engine::open::{Engine, OpenError, ResumeRequest, Resumed};
 
+use super::background;
 use super::catalog::{Catalog, freeze_file};
 use super::context::Context;
 use super::drive::{self, Show};
@@ -26,6 +27,12 @@ pub struct Args {
     /// Go on with a changed template: a name or a file
     #[arg(short, long)]
     template: Option<String>,
+    /// Go on in the background; the terminal may be closed
+    #[arg(short, long)]
+    detach: bool,
+    /// As the next owner of a run in the background, if it goes on by itself
+    #[arg(long, value_name = "RUN", hide = true, conflicts_with_all = ["detach", "from", "template"])]
+    supervised: Option<String>,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -39,15 +46,24 @@ impl Args {
             feature: feature.into(),
             from: None,
             template: args.template.clone(),
+            detach: args.detach,
+            supervised: None,
             limits: args.limits.clone(),
             show: args.show.clone(),
         }
+    }
+
+    pub fn is_supervised(&self) -> bool {
+        self.supervised.is_some()
     }
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
+    if let Some(run) = args.supervised {
+        return supervised(&engine, &feature, run, args.limits.no_wait);
+    }
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
     // Read only where something of the old run is needed: a large journal is not folded twice for nothing.
     let before = if edited || args.limits.given() { Some(engine.read(&feature)?.run) } else { None };
@@ -62,11 +78,18 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {
         tell_edit(run, edit);
     }
-    let request = ResumeRequest { edit, from: args.from, settings, no_wait: args.limits.no_wait };
+    let no_wait = args.limits.no_wait;
+    let request = ResumeRequest { edit, from: args.from, settings, no_wait, unattended: None };
     match engine.resume(&feature, request)? {
+        Resumed::Owned(owned) if background::wanted(context, args.detach) => {
+            owned.notices.iter().for_each(drive::tell);
+            tell_if_changed(context, owned.run_loop.run(), edited);
+            let record = engine.detach(*owned, no_wait)?;
+            background::launch(context, &record, &args.show)
+        }
         Resumed::Owned(owned) => {
             tell_if_changed(context, owned.run_loop.run(), edited);
-            drive::drive(&engine, *owned, &args.show, args.limits.no_wait)
+            drive::drive(&engine, *owned, &args.show, no_wait)
         }
         Resumed::Complete { run, notices } => {
             notices.iter().for_each(drive::tell);
@@ -75,6 +98,25 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             drive::finish(&engine, &run, &args.show)
         }
     }
+}
+
+/// The owner of a run in the background: no terminal, nobody to ask. What it says goes to the run's log.
+fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Result<ExitCode, Failure> {
+    background::leave_terminal()?;
+    let request = ResumeRequest { no_wait, unattended: Some(run.clone()), ..ResumeRequest::default() };
+    let show = Show { quiet: true, unattended: true, ..Show::default() };
+    let ended = match engine.resume(feature, request) {
+        Ok(Resumed::Owned(owned)) => {
+            let now = sage_core::wire::rfc3339(engine.clock.now_ms());
+            eprintln!("{now} {run} is run by process {}", std::process::id());
+            drive::drive(engine, *owned, &show, no_wait)
+        }
+        // Somebody else has it, or has decided about it.
+        Ok(_) | Err(OpenError::Owned { .. } | OpenError::NotAlone(_)) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(error.into()),
+    };
+    engine.leave(feature)?;
+    ended
 }
 
 fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use sage_core::run::Status;
 use sage_core::slug::Feature;
 use sage_core::verdict::Verdict;
-use sage_engine::lock;
 use sage_engine::open::{Engine, OpenError, StartRequest};
 
+use super::background;
 use super::catalog::Catalog;
 use super::context::Context;
 use super::drive::{self, Show};
@@ -33,6 +33,9 @@ pub struct Args {
     /// Wait until an open run of the same feature has ended
     #[arg(long)]
     pub wait: bool,
+    /// Run in the background; the terminal may be closed
+    #[arg(short, long)]
+    pub detach: bool,
     /// Show the plan and start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -75,11 +78,23 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
     tell_earlier(&engine, &request.feature);
+    let detach = background::wanted(context, args.detach);
     loop {
-        match engine.start(request.clone()) {
-            Ok(owned) => return drive::drive(&engine, owned, &args.show, request.no_wait),
-            Err(OpenError::Owned { .. }) if args.wait => {
-                wait_for_owner(&context.project.lock(&request.feature))
+        let started = if detach {
+            engine.start_detached(request.clone()).map(|(record, notices)| {
+                notices.iter().for_each(drive::tell);
+                background::launch(context, &record, &args.show)
+            })
+        } else {
+            let started = engine.start(request.clone());
+            started.map(|owned| drive::drive(&engine, owned, &args.show, request.no_wait))
+        };
+        match started {
+            Ok(outcome) => return outcome,
+            Err(OpenError::Owned { .. } | OpenError::Open { .. })
+                if args.wait && background::goes_on(context, &engine, &request.feature) =>
+            {
+                wait_for_owner(context, &engine, &request.feature);
             }
             Err(error @ OpenError::Open { .. }) if asks(args) => match ask(&error) {
                 Some('r') => return resume::execute(context, resume::Args::of(&request.feature, args)),
@@ -107,9 +122,9 @@ fn tell_earlier(engine: &Engine, feature: &str) {
 }
 
 /// The lock is freed by the owner's end or death; nothing tells us when, so we look.
-fn wait_for_owner(lock: &std::path::Path) {
+fn wait_for_owner(context: &Context, engine: &Engine, feature: &str) {
     eprintln!("waiting for the run's owner to end");
-    while lock::peek(lock).is_some() {
+    while background::goes_on(context, engine, feature) {
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use sage_core::event::PauseReason;
-use sage_core::run::{Run, Status};
+use sage_core::run::Status;
 use sage_core::wire::StatusView;
 use sage_engine::open::Snapshot;
 use serde_json::Value;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{drive, feature, print, print_json};
+use super::{background, drive, feature, print, print_json, roster};
 use crate::display::text::argument;
 use crate::display::{Display, Mode, Options, Size, frame_text};
 
@@ -19,8 +19,8 @@ const WIDEST: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The feature's title or slug
-    feature: String,
+    /// The feature's title or slug; all open runs without one
+    feature: Option<String>,
     /// Follow it until it ends or pauses
     #[arg(short, long)]
     watch: bool,
@@ -30,10 +30,11 @@ pub struct Args {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let feature = feature(&args.feature)?;
+    let Some(name) = &args.feature else { return roster::show(context, args.watch, args.json) };
+    let feature = feature(name)?;
     let engine = context.engine();
     let snapshot = engine.read(&feature)?;
-    if args.watch && snapshot.owner.is_some() {
+    if args.watch && snapshot.is_alive() {
         use std::io::IsTerminal;
         let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());
         let options = Options {
@@ -44,7 +45,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             no_wait: false,
         };
         let display = Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options);
-        drive::follow(&engine, &feature, display);
+        drive::follow(context, &engine, &feature, display);
         let after = engine.read(&feature)?;
         if mode == Mode::Tree {
             print(crate::display::summary(&after.run, drive::style()));
@@ -63,6 +64,10 @@ fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
         let mut value = serde_json::to_value(&view)?;
         value["type"] = "status".into();
         value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
+        value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
+        if let Some(record) = &snapshot.detached {
+            value["background"] = background::json(record);
+        }
         print_json(&value)?;
     } else {
         let style = drive::style();
@@ -70,16 +75,23 @@ fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
         let owned = snapshot.owner.is_some();
         let lines = frame_text(run, now, size, style.color, owned);
         lines.iter().for_each(|line| print(format_args!("{line}\n")));
-        tell_next(run, owned);
+        tell_next(snapshot);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What to type where it does not go on by itself.
-fn tell_next(run: &Run, owned: bool) {
+fn tell_next(snapshot: &Snapshot) {
+    let run = &snapshot.run;
     let resume = || format!("sage resume {}", argument(&run.feature));
     match run.status {
-        _ if owned => {}
+        _ if snapshot.owner.is_some() => {}
+        _ if snapshot.is_alive() => {
+            eprintln!("note: its process in the background has ended; the next one starts by itself");
+        }
+        _ if snapshot.detached.as_ref().is_some_and(|record| record.over.is_some()) => {
+            roster::tell_over(snapshot);
+        }
         Status::Running => {
             eprintln!("note: nobody runs it any more (its owner died)\nhint: {}", resume());
         }

@@ -2,7 +2,8 @@
 
 use sage_core::event::Event;
 use sage_core::policy::{FailureClass, Rung};
-use sage_core::run::{Run, Status};
+use sage_core::port::Continuity;
+use sage_core::run::{INBOX, Run, Status};
 use sage_core::target::HoldReason;
 use sage_core::wire::{BudgetView, rfc3339};
 
@@ -37,6 +38,26 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             };
             Some(format!("{} made no progress for {}: {what}", event.step, time_text(event.idle_ms)))
         }
+        Event::StepAsked(event) => {
+            let (step, what) = (&event.step, event.ask.title());
+            Some(format!("{step} asks: may it use {}? (sage approve or sage reject)", first_line(&what)))
+        }
+        Event::StepPermitted(event) => {
+            let said = if event.allow { "allowed" } else { "denied" };
+            let message = event.message.as_deref().filter(|_| !event.by.starts_with("rule"));
+            let message = message.map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+            let what = event.asked.as_ref().map(|asked| asked.title()).unwrap_or_default();
+            let what = if what.is_empty() { what } else { format!("{} ", first_line(&what)) };
+            Some(format!("{} {what}{said} by {}{message}", event.step, event.by))
+        }
+        Event::StepPreempted(event) => Some(format!("{} makes way for {}", event.step, event.by)),
+        Event::StepSession(event) if event.continuity == Continuity::Reloaded && event.attempt > 1 => {
+            Some(format!("{} is told everything again", event.step))
+        }
+        Event::TargetParked(event) if event.target == INBOX => {
+            Some(format!("agents wait: {} (sage inbox)", first_line(&event.message)))
+        }
+        Event::TargetReleased(event) if event.target == INBOX => Some("agents start again".into()),
         Event::TargetParked(event) => {
             let what = match event.reason {
                 HoldReason::Breaker => "breaker open",

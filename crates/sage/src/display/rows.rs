@@ -178,11 +178,7 @@ impl Rows<'_> {
     }
 
     fn command(&self, id: StepId) -> Option<String> {
-        match &self.run.step(id).state {
-            State::Running(running) if running.ask.is_some() => Some(walk::approve_command(self.run, id)),
-            State::Unknown => Some(walk::approve_command(self.run, id)),
-            _ => None,
-        }
+        self.run.waits_for_person(id).then(|| walk::approve_command(self.run, id))
     }
 
     fn step_row(&self, id: StepId, indent: usize) -> Row {
@@ -206,7 +202,7 @@ impl Rows<'_> {
 
     fn weight(&self, id: StepId) -> (Rank, Left) {
         match &self.run.step(id).state {
-            State::Running(running) if running.ask.is_some() => (Rank::Asking, Left::Asking),
+            _ if self.run.waits_for_person(id) => (Rank::Asking, Left::Asking),
             State::Unknown => (Rank::Asking, Left::Asking),
             State::Running(_) | State::Open { .. } => (Rank::Running, Left::Running),
             State::Failed => (Rank::Failed, Left::Failed),
@@ -221,7 +217,7 @@ impl Rows<'_> {
     fn step_sign(&self, id: StepId) -> (Tone, &'static str) {
         let step = self.run.step(id);
         match &step.state {
-            State::Running(running) if running.ask.is_some() => (Tone::Warn, "?"),
+            _ if self.run.waits_for_person(id) => (Tone::Warn, "?"),
             State::Unknown => (Tone::Warn, "?"),
             State::Running(_) | State::Open { .. } => self.spinner(),
             State::Backoff { .. } => (Tone::Warn, "↻"),
@@ -240,7 +236,12 @@ impl Rows<'_> {
         match &step.state {
             State::Running(running) => match &running.ask {
                 Some(ask) => details.fact(Tone::Warn, &ask_text(ask, first_line(&ask.message))),
-                None => self.running_details(id, running.until, running.stopping, &mut details),
+                None => {
+                    if let Some(question) = self.run.permission_question(id) {
+                        details.fact(Tone::Warn, first_line(&question));
+                    }
+                    self.running_details(id, running.until, running.stopping, &mut details);
+                }
             },
             State::Unknown => details.fact(Tone::Warn, unknown_question(step)),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),

@@ -28,6 +28,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
     page.extend(usage_lines(run, style.width));
     page.extend(limit_lines::totals(run));
+    page.extend(blocked_line(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
     page.extend(next::lines(run));
@@ -153,6 +154,15 @@ fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
     page
 }
 
+/// How much of its time the orchestrator could take no news. Shorter than a second, it is all beginning and end.
+fn blocked_line(run: &Run) -> Option<Line> {
+    const TELLING_US: u64 = 1_000_000;
+    let share = WorkflowMetrics::of(run).orchestrator_blocked_share?;
+    let telling = run.tally.loop_time().total_us >= TELLING_US;
+    let text = format!("  orchestrator blocked {:.1} % of the time", share * 100.0);
+    telling.then(|| Line::of(Tone::Dim, &text))
+}
+
 /// Innermost failures: what is around them failed because of them.
 pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
     let failed =
@@ -195,7 +205,7 @@ pub(crate) fn failure_text(class: &str, message: &str) -> String {
 }
 
 pub(super) fn asking_steps(run: &Run) -> Vec<StepId> {
-    run.step_ids().filter(|&id| asks(&run.step(id).state)).collect()
+    run.step_ids().filter(|&id| run.waits_for_person(id)).collect()
 }
 
 fn whole_question(ask: &Ask) -> String {
@@ -207,7 +217,10 @@ fn question_lines(run: &Run, width: usize) -> Vec<Line> {
     let asking = asking_steps(run);
     let question = |&id: &StepId| {
         let text = match &run.step(id).state {
-            State::Running(running) => running.ask.as_deref().map(whole_question).unwrap_or_default(),
+            State::Running(running) => {
+                let own = running.ask.as_deref().map(whole_question);
+                own.or_else(|| run.permission_question(id)).unwrap_or_default()
+            }
             _ => unknown_question(run.step(id)).into(),
         };
         let head = Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path);

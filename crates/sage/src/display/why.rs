@@ -92,6 +92,7 @@ pub(crate) fn wait_phrase(run: &Run, wait: &Wait, now_ms: u64) -> Option<String>
         },
         Wait::Budget => "for budget".into(),
         Wait::Approval => "for an answer".into(),
+        Wait::Preempted => "for urgent work".into(),
         Wait::Retry(_) | Wait::Unknown | Wait::Paused => return None,
     })
 }

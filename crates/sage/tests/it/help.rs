@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "run",
     "resume",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 22] = [
     "cancel",
     "approve",
     "reject",
+    "inbox",
+    "wake",
     "budget",
     "limits",
     "breakers",
@@ -60,6 +62,10 @@ fn looking_creates_nothing() {
         ("budget x", 2),
         ("limits", 0),
         ("breakers", 0),
+        ("inbox", 0),
+        ("inbox handle", 0),
+        ("inbox show x", 2),
+        ("inbox retry x", 2),
         ("verify", 0),
         ("templates schema", 0),
     ] {

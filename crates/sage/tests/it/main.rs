@@ -3,6 +3,8 @@
 
 mod agents;
 mod approvals;
+mod asks;
+mod background;
 mod breakers;
 mod budget_cli;
 mod budgets;
@@ -16,6 +18,7 @@ mod hedges;
 mod help;
 mod hostile;
 mod limits_cli;
+mod llm;
 mod names;
 mod place;
 mod quota;
@@ -26,3 +29,4 @@ mod storm;
 mod tidy;
 mod told;
 mod wire;
+mod worktree;

@@ -182,8 +182,7 @@ fn large_run(world: &World, tell: Tell) -> Result<(), Failure> {
     if let Some(peak) = peak_mb() {
         tell(Figure::new("peak memory so far", peak, format!("{peak:.0} MB")).at_most(120.0))?;
     }
-    let answer =
-        Signal::Answer { step: "q/ask".into(), choice: "approve".into(), by: "bench".into(), message: None };
+    let answer = Signal::approve("q/ask", "bench");
     runtime()?.block_on(world.engine().deliver("large", answer))?;
     let (asked_ms, begun) = (now_ms(), Instant::now());
     let Resumed::Owned(owned) = world.engine().resume("large", ResumeRequest::default())? else {

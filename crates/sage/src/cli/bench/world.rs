@@ -47,6 +47,8 @@ impl World {
             affinity: Arc::new([]),
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
+            approvals: Default::default(),
+            wakes: None,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

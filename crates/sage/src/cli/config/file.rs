@@ -22,6 +22,7 @@ pub struct File {
     pub targets: BTreeMap<String, TargetFile>,
     pub affinity: Vec<AffinityFile>,
     pub prices: BTreeMap<String, Price>,
+    pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
 }
 

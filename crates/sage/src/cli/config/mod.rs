@@ -10,10 +10,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sage_agents::AgentConfig;
+use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
 use sage_core::price::PriceTable;
 use sage_engine::run_loop::Affinity;
+use sage_engine::run_loop::Approvals;
 
 use super::failure::Failure;
 pub use file::File;
@@ -36,6 +38,7 @@ pub struct Config {
     pub parallel: u32,
     pub parallel_enabled: bool,
     pub switches: Switched,
+    pub approvals: Approvals,
     pub timeout_ms: Option<u64>,
     pub budget: Option<Cap>,
     pub priority: Option<u8>,
@@ -110,6 +113,7 @@ impl Config {
             parallel,
             parallel_enabled: switches.parallel,
             switches,
+            approvals: approvals(&mut settings, &file)?,
             timeout_ms: Some(timeout_ms),
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
@@ -152,6 +156,25 @@ impl Config {
     pub fn prices(&self) -> PriceTable {
         PriceTable::built_in().with(self.file.prices.clone())
     }
+}
+
+/// How long a question of an agent waits for a person.
+const DEFAULT_ANSWER_TIME: &str = "30m";
+
+fn approvals(settings: &mut Vec<Setting>, file: &File) -> Result<Approvals, Failure> {
+    let rules = file.approvals.clone();
+    let deadline =
+        pick(settings, "approvals.deadline", &[], rules.deadline.clone(), DEFAULT_ANSWER_TIME.into());
+    let allow_by_default = rules.default == Otherwise::Allow;
+    let default = if allow_by_default { "allow" } else { "deny" };
+    pick(settings, "approvals.default", &[], allow_by_default.then(|| default.into()), default.into());
+    let deadline_ms = match deadline.as_str() {
+        "never" => None,
+        text => Some(duration(text).map_err(|failure| {
+            wrong("approvals.deadline", failure.message).hint("deadline = \"30m\", or \"never\"")
+        })?),
+    };
+    Ok(Approvals { rules, deadline_ms, allow_by_default })
 }
 
 /// What is switched on: each can be switched off without harm to the others.

@@ -48,7 +48,7 @@ impl Canned {
         };
         let run = Run::start(&started, START_MS).expect("the canned template is right");
         let canned = Canned { run, events: vec![(started.into(), START_MS)], now: START_MS };
-        canned.event(RunOpened { mode: OpenMode::Start, pid: 7, settings: None })
+        canned.event(RunOpened::new(OpenMode::Start, 7))
     }
 
     /// Milliseconds since the run's start.
@@ -140,15 +140,15 @@ impl Canned {
     }
 
     pub fn resume(self) -> Canned {
-        self.event(RunOpened { mode: OpenMode::Resume, pid: 8, settings: None })
+        self.event(RunOpened::new(OpenMode::Resume, 8))
     }
 
     pub fn pause(self, reason: PauseReason) -> Canned {
-        self.event(RunPaused { reason, needs: None, until: None, signal: None })
+        self.event(RunPaused::new(reason))
     }
 
     pub fn finish(self, verdict: Verdict) -> Canned {
-        self.event(RunFinished { verdict })
+        self.event(RunFinished::new(verdict))
     }
 }
 

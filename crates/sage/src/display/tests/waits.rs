@@ -25,7 +25,7 @@ fn waiting() -> Canned {
     let until = Some(canned.now() + 11_500);
     let (target, reason, message) = ("provider:fake".into(), HoldReason::Quota, "quota used up".into());
     let canned = canned.event(TargetParked { target, reason, until, message });
-    canned.event(RunPaused { reason: PauseReason::Quota, needs: None, until, signal: None })
+    canned.event(RunPaused { until, ..RunPaused::new(PauseReason::Quota) })
 }
 
 fn shown(canned: &Canned, purpose: Purpose) -> String {

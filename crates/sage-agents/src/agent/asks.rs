@@ -1,0 +1,28 @@
+//! Agents name their tools as they like; what a tool does is told by its name and what it is given.
+
+use sage_core::port::{AskKind, PermissionAsk};
+use serde_json::Value;
+
+const READS: &[&str] =
+    &["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "read_file"];
+const WRITES: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit", "write_file", "edit_file"];
+const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "KillBash", "shell", "exec_command"];
+const NETWORK: &[&str] = &["WebFetch", "WebSearch", "fetch"];
+/// Where a tool's input names a file.
+const PATHS: &[&str] = &["file_path", "notebook_path", "path"];
+const COMMANDS: &[&str] = &["command", "cmd"];
+
+/// The question that a tool call is.
+pub fn describe(id: &str, tool: &str, input: Value) -> PermissionAsk {
+    let kind = kind(tool);
+    let text = |name: &&str| input.get(*name).and_then(Value::as_str).map(str::to_string);
+    let paths = PATHS.iter().filter_map(text).collect();
+    let command = COMMANDS.iter().find_map(text).filter(|_| kind == AskKind::Run);
+    PermissionAsk { id: id.into(), tool: tool.into(), kind, paths, command, input }
+}
+
+fn kind(tool: &str) -> AskKind {
+    let listed =
+        [(READS, AskKind::Read), (WRITES, AskKind::Write), (RUNS, AskKind::Run), (NETWORK, AskKind::Network)];
+    listed.iter().find(|(names, _)| names.contains(&tool)).map_or(AskKind::Other, |(_, kind)| *kind)
+}

@@ -1,0 +1,117 @@
+//! The roster: every open run with who has it and what is at work in it, as all doors show it (S7).
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Run, State, Status, StepId};
+use crate::wire::{Progress, rfc3339};
+
+/// One open run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RosterRow {
+    pub feature: String,
+    pub title: String,
+    pub workflow_id: String,
+    pub template: String,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// `foreground`, `background`, or none.
+    pub owner_kind: Option<String>,
+    pub owner: Option<u32>,
+    pub progress: Progress,
+    pub started_at: String,
+    pub last_updated_at: String,
+    pub elapsed_ms: u64,
+    pub tokens: u64,
+    pub cost_usd: Option<f64>,
+    /// Steps that are at work.
+    pub working: Vec<Working>,
+    /// Steps that wait for a person.
+    pub asking: Vec<String>,
+}
+
+/// A step that is at work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Working {
+    pub path: String,
+    /// The agent, or the kind of step where there is none.
+    pub agent: String,
+    pub attempt: u32,
+    pub elapsed_ms: u64,
+    /// Since it was last seen to do something.
+    pub idle_ms: u64,
+    /// Of attempts before this one: an attempt tells its own when it has ended.
+    pub tokens: u64,
+}
+
+impl RosterRow {
+    /// `progress` says when an attempt of a step last did something, in ms since the epoch.
+    pub fn of(run: &Run, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
+        let (pause_reason, until) = match run.status {
+            Status::Paused { reason, until } => (name_of(&reason), until.map(rfc3339)),
+            _ => (None, None),
+        };
+        let elapsed_ms = match run.status {
+            Status::Running => run.tally.earlier_ms + now_ms.saturating_sub(run.tally.turn_ms),
+            _ => run.elapsed_ms(),
+        };
+        RosterRow {
+            feature: run.feature.clone(),
+            title: run.title.clone(),
+            workflow_id: run.id.clone(),
+            template: run.plan().template.name.clone(),
+            status: run.status.name().into(),
+            pause_reason,
+            until,
+            owner_kind: None,
+            owner: None,
+            progress: Progress::of(run),
+            started_at: rfc3339(run.started_ms),
+            last_updated_at: rfc3339(run.updated_ms),
+            elapsed_ms,
+            tokens: run.tally.usage.total(),
+            cost_usd: run.tally.usage.cost_usd,
+            working: run.step_ids().filter_map(|id| Working::of(run, id, now_ms, progress)).collect(),
+            asking: run
+                .step_ids()
+                .filter(|&id| asks(run, id))
+                .map(|id| run.step(id).path.to_string())
+                .collect(),
+        }
+    }
+}
+
+impl Working {
+    fn of(run: &Run, id: StepId, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> Option<Working> {
+        let step = run.step(id);
+        let State::Running(running) = &step.state else { return None };
+        if running.ask.is_some() || step.children.is_some() {
+            return None;
+        }
+        let seen = progress(id).unwrap_or(0).max(running.since_ms);
+        Some(Working {
+            path: step.path.to_string(),
+            agent: run.agent_of(id).unwrap_or(run.kind(id).name()).to_string(),
+            attempt: step.attempts,
+            elapsed_ms: now_ms.saturating_sub(running.since_ms),
+            idle_ms: now_ms.saturating_sub(seen),
+            tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
+        })
+    }
+}
+
+fn asks(run: &Run, id: StepId) -> bool {
+    match &run.step(id).state {
+        State::Running(running) => running.ask.is_some(),
+        State::Unknown => true,
+        _ => false,
+    }
+}
+
+fn name_of(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_string)
+}

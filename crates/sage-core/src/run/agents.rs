@@ -1,0 +1,87 @@
+//! What agents ask for while they run, and what they had to be told again.
+
+use std::sync::Arc;
+
+use crate::event::*;
+use crate::port::Continuity;
+use crate::run::{FoldError, Run, State, StepId};
+
+/// A question of a running attempt that nobody has answered yet.
+#[derive(Clone, Debug)]
+pub struct OpenAsk {
+    pub step: StepId,
+    pub attempt: u32,
+    pub ask: AskedFor,
+    pub since_ms: u64,
+    pub until: Option<u64>,
+}
+
+impl Run {
+    pub(super) fn apply_agents(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
+        match event {
+            Event::StepAsked(asked) => {
+                let step = self.named("step.asked", &asked.step)?;
+                let (attempt, ask, until) = (asked.attempt, asked.ask.clone(), asked.until);
+                self.asks.push(OpenAsk { step, attempt, ask, since_ms: now, until });
+            }
+            Event::StepPermitted(permitted) => {
+                let step = self.named("step.permitted", &permitted.step)?;
+                self.signals.extend(permitted.signal.clone());
+                let answered = |open: &OpenAsk| {
+                    open.step == step && open.attempt == permitted.attempt && open.ask.id == permitted.ask
+                };
+                self.asks.retain(|open| !answered(open));
+            }
+            Event::StepSession(told) => {
+                let id = self.named("step.session", &told.step)?;
+                if told.continuity == Continuity::Reloaded {
+                    self.tally.reloads += 1;
+                }
+                if !told.session.is_empty() {
+                    self.step_mut(id).session = Some(Arc::from(told.session.as_str()));
+                }
+            }
+            Event::StepPreempted(preempted) => {
+                let id = self.named("step.preempted", &preempted.step)?;
+                self.step_mut(id).preempted = true;
+                self.tally.preempted += 1;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An attempt that has ended waits for no answer.
+    pub(super) fn close_asks(&mut self, step: StepId, attempt: u32) {
+        self.asks.retain(|open| open.step != step || open.attempt != attempt);
+    }
+
+    pub fn asks_of(&self, step: StepId) -> impl Iterator<Item = &OpenAsk> {
+        self.asks.iter().filter(move |open| open.step == step)
+    }
+
+    /// What a running agent asks for, and how many more questions it has.
+    pub fn permission_question(&self, step: StepId) -> Option<String> {
+        let first = self.asks_of(step).next()?;
+        let more = self.asks_of(step).count() - 1;
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        Some(format!("may it use {}?{more}", first.ask.title()))
+    }
+
+    /// Whether a person has to say something about the step: it asks, or nobody knows what became of it.
+    pub fn waits_for_person(&self, step: StepId) -> bool {
+        match &self.step(step).state {
+            State::Running(running) => running.ask.is_some() || self.asks_of(step).next().is_some(),
+            State::Unknown => true,
+            _ => false,
+        }
+    }
+
+    /// Running steps that only wait for a person: their time does not count.
+    pub fn asking_steps(&self) -> u32 {
+        let mut steps: Vec<StepId> = self.asks.iter().map(|open| open.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps.len() as u32
+    }
+}

@@ -1,0 +1,158 @@
+//! Questions of running agents: a rule answers, or a person, or the deadline.
+//!
+//! The answer reaches the agent only after it is in the journal. A question dies with its attempt: the session
+//! asks again when it goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sage_core::event::{AskedFor, StepAsked, StepPermitted};
+use sage_core::port::{Asks, BoxFuture, Permission, PermissionAsk};
+use sage_core::role::Role;
+use sage_core::run::{OpenAsk, StepId};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::effect::Effect;
+use super::timers::Timer;
+use super::{Input, LoopError, RunLoop};
+use crate::results::pack;
+
+/// Where one attempt asks.
+pub(super) struct Desk {
+    pub sender: mpsc::Sender<Input>,
+    pub id: StepId,
+    pub attempt: u32,
+}
+
+impl Asks for Desk {
+    fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+        let (sender, id, attempt) = (self.sender.clone(), self.id, self.attempt);
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let _ = sender.send(Input::Asked(id, attempt, Box::new(ask), reply)).await;
+            answer.await.unwrap_or_else(|_| Permission::Deny { message: "the run is being stopped".into() })
+        })
+    }
+}
+
+pub(super) type Reply = oneshot::Sender<Permission>;
+
+/// What somebody decided about a question.
+pub(super) struct Decision {
+    pub allow: bool,
+    pub by: String,
+    pub message: Option<String>,
+    pub input: Option<Value>,
+    pub signal: Option<String>,
+}
+
+impl RunLoop {
+    pub(super) fn asked(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        ask: PermissionAsk,
+        reply: Reply,
+    ) -> Result<(), LoopError> {
+        // Dropping the reply denies.
+        if !self.live.contains_key(&(id, attempt)) || self.run.step(id).gone {
+            return Ok(());
+        }
+        let Ok(input) = pack(&ask.input, &self.around.blobs) else { return Ok(()) };
+        let ruling = self.rule(id, &ask);
+        let PermissionAsk { id: name, tool, kind, paths, command, .. } = ask;
+        let limit_ms = self.around.approvals.deadline_ms.filter(|_| ruling.is_none());
+        let until = limit_ms.map(|ms| self.around.clock.now_ms().saturating_add(ms));
+        let ask = AskedFor { id: name.clone(), tool, kind, paths, command, input };
+        if let Some(live) = self.live.get_mut(&(id, attempt)) {
+            live.replies.insert(name.clone(), reply);
+        }
+        if let Some(ruling) = ruling {
+            let (by, message) = (format!("rule: {}", ruling.why), (!ruling.allow).then_some(ruling.why));
+            let decision = Decision { allow: ruling.allow, by, message, input: None, signal: None };
+            return self.permit(id, attempt, &name, Some(ask), decision);
+        }
+        let step = self.run.step(id).path.clone();
+        let seq = self.emit(StepAsked { step, attempt, ask, until })?;
+        if let Some(ms) = limit_ms {
+            let at = Instant::now() + Duration::from_millis(ms);
+            self.after(seq, Effect::Arm { timer: Timer::Asks, at });
+        }
+        Ok(())
+    }
+
+    fn rule(&self, id: StepId, ask: &PermissionAsk) -> Option<sage_core::approval::Ruling> {
+        let access = self.run.operation(id).role.unwrap_or(Role::Implementer).access();
+        let project = self.around.project.to_string_lossy();
+        self.around.approvals.rules.decide(ask, access, &project, self.run.tally.usage.cost_usd)
+    }
+
+    /// The oldest question of a step, or the one that was named.
+    pub(super) fn open_ask(&self, id: StepId, name: Option<&str>) -> Option<(u32, String)> {
+        let wanted = |open: &&OpenAsk| name.is_none_or(|name| open.ask.id == name);
+        self.run.asks_of(id).find(wanted).map(|open| (open.attempt, open.ask.id.clone()))
+    }
+
+    pub(super) fn permit(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        ask: &str,
+        asked: Option<AskedFor>,
+        decision: Decision,
+    ) -> Result<(), LoopError> {
+        let Decision { allow, by, message, input, signal } = decision;
+        let packed = input.as_ref().and_then(|input| pack(input, &self.around.blobs).ok());
+        let permission = if allow {
+            Permission::Allow { input: input.filter(|_| packed.is_some()) }
+        } else {
+            let why = message.clone().unwrap_or_else(|| "not allowed".into());
+            Permission::Deny { message: why }
+        };
+        let step = self.run.step(id).path.clone();
+        let (name, input) = (ask.to_string(), packed);
+        let seq =
+            self.emit(StepPermitted { step, attempt, ask: name, asked, allow, by, message, input, signal })?;
+        self.progressed(id, attempt);
+        let reply = self.live.get_mut(&(id, attempt)).and_then(|live| live.replies.remove(ask));
+        if let Some(reply) = reply {
+            self.after(seq, Effect::Reply(reply, permission));
+        }
+        Ok(())
+    }
+
+    /// Nobody answered in time.
+    pub(super) fn asks_due(&mut self) -> Result<(), LoopError> {
+        let now = self.around.clock.now_ms();
+        let late = |open: &&OpenAsk| open.until.is_some_and(|until| until <= now);
+        let due: Vec<(StepId, u32, String)> = self
+            .run
+            .asks
+            .iter()
+            .filter(late)
+            .map(|open| (open.step, open.attempt, open.ask.id.clone()))
+            .collect();
+        for (id, attempt, ask) in due {
+            let allow = self.around.approvals.allow_by_default;
+            let message = Some("nobody answered in time".to_string());
+            let decision = Decision { allow, by: "deadline".into(), message, input: None, signal: None };
+            self.permit(id, attempt, &ask, None, decision)?;
+        }
+        Ok(())
+    }
+}
+
+/// How questions are answered where no person does.
+#[derive(Clone, Debug, Default)]
+pub struct Approvals {
+    pub rules: sage_core::approval::Rules,
+    /// `None`: a question waits for ever.
+    pub deadline_ms: Option<u64>,
+    pub allow_by_default: bool,
+}
+
+pub(super) fn desk(sender: &mpsc::Sender<Input>, id: StepId, attempt: u32) -> sage_core::port::Questions {
+    sage_core::port::Questions::new(Arc::new(Desk { sender: sender.clone(), id, attempt }))
+}

@@ -1,0 +1,91 @@
+//! `sage session resume`: one turn with a session, outside of any run.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sage_agents::session::Store;
+use sage_core::port::{Questions, StepCall, StepCx, StepOutcome, StopSignal};
+use sage_core::role::Role;
+use sage_core::template::{Isolation, Kind};
+use serde_json::{Map, Value, json};
+
+use super::context::{Context, runtime};
+use super::failure::Failure;
+use super::{print, print_json};
+
+pub fn resume(
+    context: &Context,
+    store: &Store,
+    name: &str,
+    prompt: String,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let record = store.load(name)?;
+    let scratch = store.path(name).join("scratch");
+    std::fs::create_dir_all(&scratch)
+        .map_err(|error| Failure::failed(format!("cannot create `{}`: {error}", scratch.display())))?;
+    let stop = StopSignal::default();
+    let cx = StepCx {
+        project: context.project.root.clone(),
+        scratch,
+        children_lock: None,
+        proofs: Vec::new(),
+        stop: stop.clone(),
+        nudge: Default::default(),
+        questions: Questions::default(),
+        progress: Arc::new(|_| {}),
+    };
+    let role = record.role.as_deref().and_then(|role| Role::parse(role).ok());
+    let call = call(name, &record.agent, role, prompt);
+    let engine = context.engine();
+    let outcome = runtime()?.block_on(async {
+        let mut turn = engine.executor.execute(cx, call);
+        tokio::select! {
+            outcome = &mut turn => outcome,
+            _ = tokio::signal::ctrl_c() => {
+                stop.set(sage_core::port::Stop::Graceful);
+                turn.await
+            }
+        }
+    });
+    answer(name, outcome, json)
+}
+
+fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall {
+    let id = ulid::Ulid::generate().to_string();
+    StepCall {
+        run: format!("session_{id}"),
+        feature: String::new(),
+        path: "session/turn".into(),
+        kind: Kind::Agent,
+        attempt: 1,
+        key: id,
+        params: Map::from_iter([("prompt".to_string(), Value::from(prompt))]),
+        agent: Some(agent.to_string()),
+        model: None,
+        schema: None,
+        role,
+        session: Some(name.to_string()),
+        isolation: Isolation::None,
+        input: Value::Null,
+        timeout_ms: None,
+        idle_timeout_ms: None,
+        unknown: false,
+        feedback: None,
+    }
+}
+
+fn answer(name: &str, outcome: StepOutcome, json: bool) -> Result<ExitCode, Failure> {
+    match outcome {
+        StepOutcome::Succeeded { result, usage } if json => {
+            print_json(&json!({"type": "turn", "session": name, "result": result, "usage": usage}))?;
+        }
+        StepOutcome::Succeeded { result: Value::String(text), .. } => print(format_args!("{text}\n")),
+        StepOutcome::Succeeded { result, .. } => print_json(&result)?,
+        StepOutcome::Failed { class, message, .. } => {
+            return Err(Failure::failed(format!("{}: {message}", class.name())));
+        }
+        StepOutcome::Stopped { .. } => return Ok(ExitCode::from(130)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
