@@ -39,7 +39,10 @@ fn the_scripted_endpoint_serves_until_it_is_told_to_stop() {
 
 fn models(sage: &Sage, fake: &FakeLlm) {
     let agent = |api: &str| {
-        format!("[agents.{api}]\nadapter = \"llm\"\napi = \"{api}\"\nurl = \"{}\"\nmodel = \"m\"\n", fake.url())
+        format!(
+            "[agents.{api}]\nadapter = \"llm\"\napi = \"{api}\"\nurl = \"{}\"\nmodel = \"m\"\n",
+            fake.url()
+        )
     };
     sage.write("sage.toml", ["anthropic", "responses", "chat"].map(agent).concat());
 }
