@@ -81,8 +81,8 @@ impl Line<'_> {
         tokio::select! {
             biased;
             () = self.stop.reached(Stop::Graceful) => Err(Miss::Stopped),
-            done = what => Ok(done),
             miss = self.patience.over() => Err(miss),
+            done = what => Ok(done),
         }
     }
 

@@ -23,6 +23,7 @@ mod help;
 mod hostile;
 mod inbox;
 mod limits_cli;
+mod llm;
 mod names;
 mod place;
 mod quota;
