@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::dead::Reason;
+use super::delivered::Delivered;
 use super::drops::Seen;
+use super::handler::Handler;
 use super::ledger::{Handled, Ledger};
 use super::name::{Name, is_unfinished};
 use super::post::PostError;
@@ -30,27 +32,10 @@ pub const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Wakes that share one sync of the ledger.
 const BATCH: usize = 64;
+/// Whoever waits for a wake does not wait for a full batch.
+const BATCH_TIME: Duration = Duration::from_millis(20);
 /// What a killed writer left aside was never acknowledged.
 const LEFTOVER: Duration = Duration::from_secs(3_600);
-
-/// Who does something about a wake. Called again with the same wake if the process died before it was recorded.
-pub trait Handler: Send + Sync {
-    fn handle(&self, wake: &Wake) -> Result<(), HandleError>;
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct HandleError(pub String);
-
-/// The handler whose effect is the record itself: whoever waits for the session finds it in the ledger.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Recorded;
-
-impl Handler for Recorded {
-    fn handle(&self, _wake: &Wake) -> Result<(), HandleError> {
-        Ok(())
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
@@ -58,28 +43,6 @@ pub enum DeliverError {
     Adopt(#[from] PostError),
     #[error("cannot {what} in `{}`: {source}", dir.display())]
     Io { what: &'static str, dir: PathBuf, source: io::Error },
-}
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivered {
-    pub handled: usize,
-    /// Had been handled before and were only acknowledged.
-    pub repeated: usize,
-    pub failed: usize,
-    pub dead: usize,
-    /// Still there: they wait for another try, behind such a one, or are being written.
-    pub left: usize,
-    /// Another process delivers.
-    pub busy: bool,
-    /// When it is worth looking again, if something is left.
-    pub again: Option<Duration>,
-}
-
-impl Delivered {
-    fn again_in(&mut self, wait: Duration) {
-        self.again = Some(self.again.map_or(wait, |known| known.min(wait)));
-    }
 }
 
 /// One process's deliverer.
@@ -111,6 +74,7 @@ struct Batch {
     entries: Vec<Handled>,
     ids: HashSet<String>,
     files: Vec<PathBuf>,
+    since: Option<Instant>,
 }
 
 impl Delivery {
@@ -132,13 +96,7 @@ impl Delivery {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let pass = self.turn(left.min(Duration::from_millis(200)))?;
-            total = Delivered {
-                handled: total.handled + pass.handled,
-                repeated: total.repeated + pass.repeated,
-                failed: total.failed + pass.failed,
-                dead: total.dead + pass.dead,
-                ..pass
-            };
+            total = total.then(pass);
             if (!pass.busy && pass.again.is_none()) || left.is_zero() {
                 return Ok(total);
             }
@@ -257,7 +215,7 @@ impl Delivery {
                 delivered.left += 1;
                 delivered.again_in(wait);
             }
-            if batch.files.len() >= BATCH {
+            if batch.is_due() {
                 self.record(turn, std::mem::take(batch))?;
             }
         }
@@ -277,7 +235,7 @@ impl Delivery {
             return Ok(Some(wait));
         }
         let file = entry.name.file();
-        let read = self.inbox.read_wake(&entry.path, &file);
+        let read = self.inbox.read_wake(&entry.path, &file)?;
         if read.is_err() {
             let Ok(meta) = self.inbox.disk.metadata(&entry.path) else { return Ok(None) };
             if !self.seen.is_stable(&file, &meta) {
@@ -358,7 +316,12 @@ impl Delivery {
 }
 
 impl Batch {
+    fn is_due(&self) -> bool {
+        self.files.len() >= BATCH || self.since.is_some_and(|since| since.elapsed() >= BATCH_TIME)
+    }
+
     fn take(&mut self, wake: &Wake, file: PathBuf) {
+        self.since.get_or_insert_with(Instant::now);
         self.ids.insert(wake.wake_id.clone());
         self.entries.push(Handled::new(wake, Clock::System.now_ms()));
         self.files.push(file);
