@@ -31,7 +31,8 @@ async fn a_turn_says_writes_runs_and_answers() {
 // covers: P3
 #[tokio::test]
 async fn what_nobody_allows_is_not_done_and_the_agent_is_told() {
-    let turn = json!({"ask": {"tool": "Bash", "input": {"command": "x"}}, "run": "echo ran > ran", "result": 1});
+    let turn =
+        json!({"ask": {"tool": "Bash", "input": {"command": "x"}}, "run": "echo ran > ran", "result": 1});
     let bench = Bench::fake(json!([turn]));
     assert_eq!(bench.run().await.succeeded(), 1);
     assert_eq!(bench.read("ran"), "");

@@ -32,6 +32,8 @@ pub const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Wakes that share one sync of the ledger.
 const BATCH: usize = 64;
+/// Whoever waits for a wake does not wait for a full batch.
+const BATCH_TIME: Duration = Duration::from_millis(20);
 /// What a killed writer left aside was never acknowledged.
 const LEFTOVER: Duration = Duration::from_secs(3_600);
 
@@ -72,6 +74,7 @@ struct Batch {
     entries: Vec<Handled>,
     ids: HashSet<String>,
     files: Vec<PathBuf>,
+    since: Option<Instant>,
 }
 
 impl Delivery {
@@ -212,7 +215,7 @@ impl Delivery {
                 delivered.left += 1;
                 delivered.again_in(wait);
             }
-            if batch.files.len() >= BATCH {
+            if batch.is_due() {
                 self.record(turn, std::mem::take(batch))?;
             }
         }
@@ -313,7 +316,12 @@ impl Delivery {
 }
 
 impl Batch {
+    fn is_due(&self) -> bool {
+        self.files.len() >= BATCH || self.since.is_some_and(|since| since.elapsed() >= BATCH_TIME)
+    }
+
     fn take(&mut self, wake: &Wake, file: PathBuf) {
+        self.since.get_or_insert_with(Instant::now);
         self.ids.insert(wake.wake_id.clone());
         self.entries.push(Handled::new(wake, Clock::System.now_ms()));
         self.files.push(file);
