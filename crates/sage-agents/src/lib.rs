@@ -17,6 +17,8 @@ mod complaint;
 mod executor;
 mod fake;
 pub mod fake_llm;
+mod foreign;
+mod json_text;
 mod lines;
 mod note;
 mod outcome;

@@ -34,7 +34,7 @@ pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&crate::acp::Acp];
+static ADAPTERS: &[&dyn Agent] = &[&crate::acp::Acp, &crate::foreign::Foreign];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {

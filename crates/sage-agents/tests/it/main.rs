@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
 mod acp;
+mod acp_real;
 mod bench;
 mod command;
 mod ending;
 mod fake;
 mod fake_llm;
+mod foreign;
 mod nudge;
 mod output;
 mod owner;

@@ -14,6 +14,7 @@ mod conflict;
 mod damage;
 mod dsl;
 mod edits;
+mod foreign;
 mod hedges;
 mod help;
 mod hostile;
