@@ -106,7 +106,7 @@ fn answer(finished: &Finished, complaint: Option<Complaint>, wants_json: bool) -
 }
 
 /// Models like to wrap JSON in a Markdown fence.
-fn unfenced(text: &str) -> &str {
+pub fn unfenced(text: &str) -> &str {
     let inner = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     inner.and_then(|rest| rest.split_once('\n')).map_or(text, |(_language, body)| body)
 }

@@ -12,6 +12,8 @@
 mod acp;
 pub mod agent;
 mod attempt;
+mod claude;
+mod codex;
 mod command;
 mod complaint;
 mod executor;
@@ -20,6 +22,7 @@ pub mod fake_llm;
 mod foreign;
 mod json_text;
 mod lines;
+pub mod llm;
 mod note;
 mod outcome;
 mod params;

@@ -220,6 +220,8 @@ async fn a_conversation_that_cannot_go_on_is_told_what_it_knew_and_that_is_a_rel
     assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
     let record = Store::new(desk.config.sessions.clone().unwrap()).load("main").unwrap();
     assert_eq!((record.reloads, record.turns.len(), record.usage.input), (1, 2, Some(2)));
+    let handoff = std::fs::read_to_string(desk.dir.path().join("sessions/main/handoff.json")).unwrap();
+    assert!(handoff.contains("which colour?") && handoff.contains("first"), "{handoff}");
 
     *desk.agent.forgets.lock().unwrap() = true;
     desk.agent.acts.lock().unwrap().push(Act::Answer("third"));

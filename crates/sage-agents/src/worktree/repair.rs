@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::record::{Found, LeaseState, Record};
+
 /// A person's own git in the worktree needs less; a lock that stays longer is of a git that was killed.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -19,6 +21,24 @@ pub fn git_dir_of(common_dir: &Path, path: &Path) -> Option<PathBuf> {
         Path::new(text.trim_end()) == wanted
     };
     registered.map(|entry| entry.path()).find(is_ours)
+}
+
+/// A git that was killed while it registered a worktree can leave an empty file on which every later
+/// `git worktree` of the repository fails. Such halves go, if they are of a lease that was being made. Whoever
+/// calls this holds the lock, so that nobody is making one now.
+pub fn clear_half_made(common_dir: &Path) {
+    let registered = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    for dir in registered.map(|entry| entry.path()).filter(|dir| dir.join("locked").exists()) {
+        let text = std::fs::read_to_string(dir.join("gitdir")).unwrap_or_default();
+        let Some(tree) = Path::new(text.trim_end()).parent() else { continue };
+        let Some(name) = tree.file_name() else { continue };
+        let file = tree.with_file_name(format!("{}.json", name.to_string_lossy()));
+        if let Ok(Found::Record(record)) = Record::read(&file)
+            && record.state == LeaseState::Creating
+        {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
 }
 
 /// Writes the `.git` file of a worktree again that has lost it. False if there is nothing to tie it to.

@@ -123,6 +123,7 @@ impl Maker<'_> {
             return Ok((Record::clone(record), git_dir));
         }
         let lock = lock::hold(&self.repository.common_dir, self.cx).await?;
+        repair::clear_half_made(&self.repository.common_dir);
         let git = self.git.clone().holding(lock);
         let locked = Maker { git: &git, ..*self };
         let record = match known {
@@ -175,7 +176,7 @@ impl Maker<'_> {
     }
 
     /// Work may be in it: it is repaired where it stands, or put aside, never removed.
-    async fn bring_back(&self, record: Record) -> Result<Record, Miss> {
+    async fn bring_back(&self, mut record: Record) -> Result<Record, Miss> {
         if repair::reattach(&self.repository.common_dir, &record.path)
             && let Some(git_dir) = self.whole(&record.path).await?
         {
@@ -183,6 +184,9 @@ impl Maker<'_> {
             return Ok(record);
         }
         repair::put_aside(&record.path).map_err(|error| unwritable(&record.path, error))?;
+        // From here on there is nothing in it that a crash could take.
+        record.state = LeaseState::Creating;
+        self.write(&record)?;
         self.add(record).await
     }
 

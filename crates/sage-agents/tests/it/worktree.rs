@@ -298,6 +298,20 @@ async fn what_a_crash_or_a_person_broke_is_repaired_without_losing_anything() {
     std::fs::write(&file, serde_json::to_vec(&record).unwrap()).unwrap();
     again(&repository, &first, "cat kept.txt more.txt").run().await.succeeded();
 
+    // A git that was killed while it registered the worktree, and another step that needs git meanwhile.
+    let halved = |state: LeaseState| {
+        let git_dir = PathBuf::from(git(&lease.path, "rev-parse --absolute-git-dir"));
+        std::fs::write(&file, serde_json::to_vec(&Record { state, ..repository.lease() }).unwrap()).unwrap();
+        std::fs::write(git_dir.join("locked"), "initializing").unwrap();
+        std::fs::write(git_dir.join("commondir"), "").unwrap();
+    };
+    halved(LeaseState::Creating);
+    let mut other = again(&repository, &first, "true");
+    other.call.path = "build/other".into();
+    other.run().await.succeeded();
+    again(&repository, &first, "cat kept.txt more.txt").run().await.succeeded();
+    std::fs::remove_file(lease.path.with_file_name("build.other.json")).unwrap();
+
     // The folder is gone; then its registration is, with work in the folder.
     std::fs::remove_dir_all(&lease.path).unwrap();
     again(&repository, &first, "cat kept.txt more.txt; echo loose > loose.txt; false")
@@ -383,10 +397,11 @@ async fn a_killed_owner_loses_nothing_whenever_it_dies() {
         let has_come = || match moment {
             "index.lock" => tree.join("late.txt").exists() && git_dir(moment).exists(),
             "../phase.step.json" => tree.with_extension("step.json").exists(),
+            "early.txt" => std::fs::read(tree.join(moment)).is_ok_and(|text| text == b"early\n"),
             _ => tree.join(moment).exists(),
         };
         kill_owner(&repository, &run, has_come).await;
-        let early = tree.join("early.txt").exists();
+        let early = std::fs::read(tree.join("early.txt")).is_ok_and(|text| text == b"early\n");
         assert!(early || round < 5, "{moment}");
         let mut resumed = repository.step("cat early.txt 2>/dev/null; ls many | wc -l; echo done > done.txt");
         resumed.call.run.clone_from(&run);

@@ -4,7 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Inbox;
-use super::delivery::{Delivered, Delivery, Handler};
+use super::delivered::Delivered;
+use super::delivery::Delivery;
+use super::handler::Handler;
 
 const LOOK: Duration = Duration::from_millis(100);
 /// For what is there at the end; tries that need longer are left to the next one.
@@ -73,11 +75,7 @@ impl Shared {
             match result {
                 Ok(delivered) => {
                     state.problem = None;
-                    state.total.handled += delivered.handled;
-                    state.total.repeated += delivered.repeated;
-                    state.total.failed += delivered.failed;
-                    state.total.dead += delivered.dead;
-                    state.total.left = delivered.left;
+                    state.total = state.total.then(delivered);
                 }
                 Err(error) => state.problem = Some(error.to_string()),
             }

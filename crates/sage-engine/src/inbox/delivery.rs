@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::dead::Reason;
+use super::delivered::Delivered;
 use super::drops::Seen;
+use super::handler::Handler;
 use super::ledger::{Handled, Ledger};
 use super::name::{Name, is_unfinished};
 use super::post::PostError;
@@ -33,53 +35,12 @@ const BATCH: usize = 64;
 /// What a killed writer left aside was never acknowledged.
 const LEFTOVER: Duration = Duration::from_secs(3_600);
 
-/// Who does something about a wake. Called again with the same wake if the process died before it was recorded.
-pub trait Handler: Send + Sync {
-    fn handle(&self, wake: &Wake) -> Result<(), HandleError>;
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct HandleError(pub String);
-
-/// The handler whose effect is the record itself: whoever waits for the session finds it in the ledger.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Recorded;
-
-impl Handler for Recorded {
-    fn handle(&self, _wake: &Wake) -> Result<(), HandleError> {
-        Ok(())
-    }
-}
-
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
     #[error(transparent)]
     Adopt(#[from] PostError),
     #[error("cannot {what} in `{}`: {source}", dir.display())]
     Io { what: &'static str, dir: PathBuf, source: io::Error },
-}
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivered {
-    pub handled: usize,
-    /// Had been handled before and were only acknowledged.
-    pub repeated: usize,
-    pub failed: usize,
-    pub dead: usize,
-    /// Still there: they wait for another try, behind such a one, or are being written.
-    pub left: usize,
-    /// Another process delivers.
-    pub busy: bool,
-    /// When it is worth looking again, if something is left.
-    pub again: Option<Duration>,
-}
-
-impl Delivered {
-    fn again_in(&mut self, wait: Duration) {
-        self.again = Some(self.again.map_or(wait, |known| known.min(wait)));
-    }
 }
 
 /// One process's deliverer.
@@ -132,13 +93,7 @@ impl Delivery {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let pass = self.turn(left.min(Duration::from_millis(200)))?;
-            total = Delivered {
-                handled: total.handled + pass.handled,
-                repeated: total.repeated + pass.repeated,
-                failed: total.failed + pass.failed,
-                dead: total.dead + pass.dead,
-                ..pass
-            };
+            total = total.then(pass);
             if (!pass.busy && pass.again.is_none()) || left.is_zero() {
                 return Ok(total);
             }
@@ -277,7 +232,7 @@ impl Delivery {
             return Ok(Some(wait));
         }
         let file = entry.name.file();
-        let read = self.inbox.read_wake(&entry.path, &file);
+        let read = self.inbox.read_wake(&entry.path, &file)?;
         if read.is_err() {
             let Ok(meta) = self.inbox.disk.metadata(&entry.path) else { return Ok(None) };
             if !self.seen.is_stable(&file, &meta) {

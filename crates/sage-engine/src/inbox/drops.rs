@@ -50,7 +50,7 @@ impl Inbox {
         for name in self.dropped().map_err(failed)? {
             let path = self.new_dir().join(&name);
             let Ok(meta) = self.disk.metadata(&path) else { continue };
-            if self.read_wake(&path, &name).is_err() && !seen.is_stable(&name, &meta) {
+            if self.read_wake(&path, &name).map_err(failed)?.is_err() && !seen.is_stable(&name, &meta) {
                 fresh += 1;
                 continue;
             }
@@ -79,7 +79,7 @@ impl Inbox {
     /// A claimed file becomes a wake like all others; one that cannot be read queues as it is, to be tried.
     fn settle(&self, name: &str, failed: impl Fn(io::Error) -> PostError) -> Result<(), PostError> {
         let path = self.claimed_dir().join(name);
-        let posted = self.read_wake(&path, name).map(|wake| self.post(&wake));
+        let posted = self.read_wake(&path, name).map_err(&failed)?.map(|wake| self.post(&wake));
         match posted {
             Ok(Ok(_)) => gone_is_fine(self.disk.remove_file(&path)).map_err(failed),
             Ok(Err(error @ PostError::Io { .. })) => Err(error),
@@ -90,11 +90,18 @@ impl Inbox {
         }
     }
 
-    /// `origin` is the name that its writer gave it.
-    pub(super) fn read_wake(&self, path: &Path, origin: &str) -> Result<Wake, Unreadable> {
-        let unreadable = |error: io::Error| Unreadable(format!("it cannot be read: {error}"));
-        let bytes = self.disk.read(path, MAX_BYTES).map_err(unreadable)?;
-        let meta = self.disk.metadata(path).map_err(unreadable)?;
-        Wake::read(&bytes, Origin { name: origin, modified: meta.modified })
+    /// `origin` is the name that its writer gave it. Trouble of the machine is not the file's fault.
+    pub(super) fn read_wake(&self, path: &Path, origin: &str) -> io::Result<Result<Wake, Unreadable>> {
+        let read = self.disk.read(path, MAX_BYTES).and_then(|bytes| Ok((bytes, self.disk.metadata(path)?)));
+        match read {
+            Ok((bytes, meta)) => Ok(Wake::read(&bytes, Origin { name: origin, modified: meta.modified })),
+            Err(error) if is_the_files(&error) => Ok(Err(Unreadable(format!("it cannot be read: {error}")))),
+            Err(error) => Err(error),
+        }
     }
+}
+
+fn is_the_files(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, InvalidInput, NotFound, PermissionDenied};
+    matches!(error.kind(), InvalidInput | FileTooLarge | PermissionDenied | NotFound)
 }

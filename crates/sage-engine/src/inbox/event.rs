@@ -25,6 +25,11 @@ pub fn wake_of(event: &Event, seq: u64, run: &Run) -> Option<Wake> {
         Event::RunPaused(paused) if needs_a_person(paused) => {
             Some(of_run(seq, run, WakeType::Blocked, paused_text(paused)))
         }
+        Event::StepStarted(started) => {
+            let ask = started.ask.as_ref()?;
+            let id = run.find(&started.step)?;
+            Some(of_step(seq, run, id, WakeType::Blocked, format!("waits for an answer: {}", ask.message)))
+        }
         Event::StepFinished(finished) => of_step_end(finished, seq, run),
         Event::StepStalled(stalled) if stalled.rung == Rung::Ask => {
             let id = agent_step(run, &stalled.step)?;
@@ -107,7 +112,10 @@ fn of_step(seq: u64, run: &Run, id: StepId, kind: WakeType, what: String) -> Wak
     let path = run.step(id).path.to_string();
     let mut wake = of_run(seq, run, kind, format!("{path} {what}"));
     wake.session_id = format!("{}/{path}", run.id);
-    wake.agent_role = run.agent_of(id).map(str::to_string);
+    // A question is the run's own.
+    if run.kind(id) == Kind::Agent {
+        wake.agent_role = run.agent_of(id).map(str::to_string);
+    }
     wake.priority = run.priority(id);
     wake.other.insert("step".into(), Value::String(path));
     wake

@@ -59,7 +59,10 @@ impl Inbox {
     }
 
     fn letter(&self, path: PathBuf, file: &str, label: String, place: Place, tries: u32) -> Letter {
-        let wake = self.read_wake(&path, file).map_err(|unreadable| unreadable.to_string());
+        let wake = match self.read_wake(&path, file) {
+            Ok(read) => read.map_err(|unreadable| unreadable.to_string()),
+            Err(error) => Err(format!("it cannot be read: {error}")),
+        };
         let id = wake.as_ref().map_or(label, |wake| wake.wake_id.clone());
         Letter { id, place, tries, wake, path }
     }

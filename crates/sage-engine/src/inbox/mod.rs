@@ -12,9 +12,11 @@
 mod background;
 mod compact;
 mod dead;
+mod delivered;
 mod delivery;
 mod drops;
 mod event;
+mod handler;
 mod ledger;
 mod listing;
 mod log;
@@ -37,8 +39,10 @@ use std::time::{Duration, Instant};
 
 pub use background::Background;
 pub use dead::{DeadLetter, RetryError};
-pub use delivery::{DeliverError, Delivered, Delivery, HandleError, Handler, Recorded, TRIES};
+pub use delivered::Delivered;
+pub use delivery::{DeliverError, Delivery, TRIES};
 pub use event::wake_of;
+pub use handler::{HandleError, Handler, Recorded};
 pub use ledger::Handled;
 pub use listing::{Letter, Place};
 pub use post::PostError;

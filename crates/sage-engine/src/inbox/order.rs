@@ -19,6 +19,8 @@ use crate::lock::{boot_id, lock_within};
 /// A number is drawn within microseconds; who waits longer waits for a stopped process.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_TEXT: usize = 128;
+/// Nobody posts that often: a file with such a number got its name from somebody else.
+const IMPLAUSIBLE: u64 = 1_000_000_000_000_000;
 
 fn path(inbox: &Inbox) -> PathBuf {
     inbox.dir.join("order.lock")
@@ -71,7 +73,8 @@ fn highest(inbox: &Inbox) -> io::Result<u64> {
         let numbers = names
             .iter()
             .filter_map(|name| Name::parse(name).or_else(|| Name::parse_taken(name).map(|(name, _)| name)));
-        highest = highest.max(numbers.map(|name| name.seq).max().unwrap_or(0));
+        let plausible = numbers.map(|name| name.seq).filter(|seq| *seq < IMPLAUSIBLE);
+        highest = highest.max(plausible.max().unwrap_or(0));
     }
     Ok(highest)
 }

@@ -7,7 +7,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::delivery::{DeliverError, Delivery, Recorded};
+use super::delivery::{DeliverError, Delivery};
+use super::handler::Recorded;
 use super::ledger::{Handled, Reader};
 use super::{Inbox, Wake};
 

@@ -101,6 +101,13 @@ fn let_go(mut child: Child) {
 
 /// Starts the first owner of a run that was left to the background, and says how to watch it.
 pub fn launch(context: &Context, record: &Record, show: &Show) -> Result<ExitCode, Failure> {
+    let pid = hand_over(context, record)?;
+    tell(record, pid, show)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the first owner of a run that was left to the background, and waits until it has the run.
+pub fn hand_over(context: &Context, record: &Record) -> Result<u32, Failure> {
     let engine = context.engine();
     let before = engine.journal_bytes(&record.run);
     let child = owner(context, record);
@@ -127,8 +134,7 @@ pub fn launch(context: &Context, record: &Record, show: &Show) -> Result<ExitCod
     }
     let pid = child.id();
     let_go(child);
-    tell(record, pid, show)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(pid)
 }
 
 fn tell(record: &Record, pid: u32, show: &Show) -> Result<(), Failure> {

@@ -17,6 +17,7 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod handoff;
 mod inbox;
 mod inbox_view;
 mod init;
@@ -109,6 +110,8 @@ enum Command {
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Hand work from one role to the next, and see where it is
+    Handoff(handoff::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -194,6 +197,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Reject(args) => answer::reject(context, args),
         Command::Inbox(args) => inbox::execute(context, args),
         Command::Wake(args) => wake::execute(context, args),
+        Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),

@@ -1,6 +1,6 @@
 //! What waits for a person, in all open runs of the project: one list, whatever asks.
 
-use sage_core::run::{Run, State};
+use sage_core::run::{OpenAsk, Run, State};
 use sage_core::wire::rfc3339;
 use sage_engine::open::Engine;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::list;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    /// `approval`, or `unknown` for an attempt that was cut off.
+    /// `approval`, `permission` for what an agent asks, or `unknown` for an attempt that was cut off.
     pub kind: &'static str,
     pub feature: String,
     pub step: String,
@@ -60,7 +60,26 @@ fn of_run(run: &Run) -> Vec<Question> {
         }),
         _ => None,
     };
-    run.live_steps().filter_map(question).collect()
+    let permissions = run.asks.iter().map(|open| permission(run, open));
+    run.live_steps().filter_map(question).chain(permissions).collect()
+}
+
+/// A running agent asks. With its id, because it may ask for several things at once.
+fn permission(run: &Run, open: &OpenAsk) -> Question {
+    let step = run.step(open.step).path.to_string();
+    let commands = approval_commands(&run.feature, &step, &["approve".into()]);
+    let several = run.asks_of(open.step).count() > 1;
+    let named = |command: String| if several { format!("{command} --ask {}", open.ask.id) } else { command };
+    Question {
+        kind: "permission",
+        feature: run.feature.clone(),
+        step,
+        message: format!("may it use {}?", open.ask.title()),
+        choices: Vec::new(),
+        default: None,
+        deadline: open.until.map(rfc3339),
+        commands: commands.into_iter().map(named).collect(),
+    }
 }
 
 fn approval_commands(feature: &str, step: &str, choices: &[String]) -> Vec<String> {

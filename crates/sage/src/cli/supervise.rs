@@ -43,6 +43,9 @@ async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
     log.say(format_args!("process {} watches", std::process::id()));
     let mut ends = Ends { terminate, interrupt };
     loop {
+        if supervisor.is_homeless() {
+            return Ok(ExitCode::SUCCESS);
+        }
         supervisor.look().iter().for_each(|told| log.tell(told));
         if supervisor.may_end().map_err(locked)? {
             log.say("nothing left to watch");
@@ -104,6 +107,10 @@ impl Log {
     /// A log that cannot be written is no reason to leave the runs alone.
     fn say(&mut self, text: impl std::fmt::Display) {
         let now = sage_core::wire::rfc3339(sage_engine::clock::Clock::System.now_ms());
+        // A project that was removed must not come back for a line of its log.
+        if !self.path.exists() {
+            return;
+        }
         let _ = log_file::open(&self.path).and_then(|mut file| writeln!(file, "{now} {text}"));
     }
 

@@ -131,6 +131,8 @@ fn a_detached_run_outlives_its_command() {
     wait_until(|| sage.owner("x").is_none() && sage.record("x").is_none(), DEADLINE, "its end");
     let done = sage.status("x");
     assert_eq!((&done["ownerKind"], &done["metrics"]["owners"]), (&Value::Null, &1.into()), "{done}");
+    let told = sage.sage("logs x").exit(0);
+    assert!(!told.stdout.contains("run resumed"), "{}", told.stdout);
     assert!(done["metrics"]["orchestratorBlockedShare"].as_f64().unwrap() <= 1.0);
     sage.assert_all_ended();
     sage.sage("verify").exit(0);
@@ -156,21 +158,14 @@ fn a_detached_run_outlives_its_terminal() {
     wait_until(|| sage.path("typed").exists(), DEADLINE, "the command in the terminal");
     wait_until(|| sage.supervisor().is_some(), DEADLINE, "the supervisor");
     wait_at_work(&sage);
-    let others: Vec<u32> = sage.processes();
     terminal.kill().unwrap();
     terminal.wait().unwrap();
-    let (owner, supervisor) = (sage.owner("x").unwrap(), sage.supervisor().unwrap());
-    // What was left in the terminal has been hung up: the shell and its sleep.
-    let inside = |pid: &u32| {
-        ![owner, supervisor].contains(pid)
-            && std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.contains("sleep\01000"))
+    // Who still belonged to it has been hung up.
+    let sleeps = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == b"sleep\x001000\0")
     };
-    wait_until(
-        || !others.iter().filter(|pid| inside(pid)).any(|&pid| is_alive(pid)),
-        DEADLINE,
-        "the terminal to be gone",
-    );
+    wait_until(|| !sage.processes().iter().any(sleeps), DEADLINE, "the terminal to be gone");
+    let (owner, supervisor) = (sage.owner("x").unwrap(), sage.supervisor().unwrap());
     // Hung up by hand too: a shell may do so to everything that it ever started.
     kill(owner, Signal::HUP);
     kill(supervisor, Signal::HUP);
@@ -398,4 +393,16 @@ fn a_known_time_is_waited_for_or_not() {
     assert_eq!(sage.owner("y"), None, "nobody goes on with it");
     sage.sage("resume y --detach").exit(0);
     sage.wait_status("y", "completed");
+}
+
+// covers: S1
+#[test]
+fn a_project_that_is_removed_does_not_come_back() {
+    let sage = Sage::new().template("ask", ASK);
+    sage.sage("run x -t ask --detach").exit(0);
+    sage.wait_status("x", "paused");
+    wait_until(|| sage.owner("x").is_none() && sage.supervisor().is_some(), DEADLINE, "the owner to leave");
+    std::fs::remove_dir_all(sage.root()).unwrap();
+    wait_until(|| sage.processes().is_empty(), DEADLINE, "the supervisor to end");
+    assert!(!sage.root().exists());
 }

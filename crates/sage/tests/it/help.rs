@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
     "init",
     "run",
     "resume",
@@ -17,9 +17,11 @@ const COMMANDS: [&str; 24] = [
     "reject",
     "inbox",
     "wake",
+    "session",
     "budget",
     "limits",
     "breakers",
+    "handoff",
     "validate",
     "graph",
     "templates",
@@ -67,6 +69,8 @@ fn looking_creates_nothing() {
         ("inbox show x", 2),
         ("inbox retry x", 2),
         ("verify", 0),
+        ("handoff list", 0),
+        ("handoff show x", 2),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);

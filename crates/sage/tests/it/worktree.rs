@@ -57,7 +57,13 @@ fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
         let mut runs = std::fs::read_dir(&worktrees).into_iter().flatten().flatten().map(|run| run.path());
         runs.find(|run| run.is_dir()).map(|run| run.join("build.one"))
     };
-    running.until(|| tree().is_some_and(|tree| tree.join("one.txt").exists()), "work in the worktree");
+    running.until(
+        || {
+            tree()
+                .is_some_and(|tree| std::fs::read(tree.join("one.txt")).is_ok_and(|text| text == b"first\n"))
+        },
+        "work in the worktree",
+    );
     assert!(running.kill());
     let tree = tree().unwrap();
     wait_until(|| sage.alive().is_empty(), DEADLINE, "the killed run's processes");

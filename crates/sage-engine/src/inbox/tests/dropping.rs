@@ -94,7 +94,7 @@ fn a_file_that_was_posted_but_not_removed_has_one_effect() {
     let path = place.drop_file("done.json", GOOD);
     let claimed = place.inbox.claimed_dir().join("done.json");
     std::fs::rename(path, &claimed).unwrap();
-    let posted = place.inbox.read_wake(&claimed, "done.json").unwrap();
+    let posted = place.inbox.read_wake(&claimed, "done.json").unwrap().unwrap();
     place.inbox.post(&posted).unwrap();
     let done = place.deliver(&handler);
     assert_eq!((done.handled, done.repeated), (1, 1));

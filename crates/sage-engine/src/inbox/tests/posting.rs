@@ -57,6 +57,21 @@ fn a_lost_counter_is_corrected_by_what_lies_in_the_inbox() {
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
 }
 
+// covers: S2, S8
+#[test]
+fn a_file_that_looks_like_one_of_ours_does_no_harm() {
+    let place = Place::ready();
+    let text = r#"{"session_id": "s", "type": "FINDING", "summary": "guest"}"#;
+    place.drop_file("9999999999999999-0123456789ab-guest.json", text);
+    place.drop_file("99999999999999999999-0123456789ab-guest.json", &text.replace("guest", "other"));
+    std::fs::remove_file(place.inbox.dir().join("order.lock")).ok();
+    place.post("s", "ours");
+    place.deliver(&Arc::default());
+    let mut handled = place.handled();
+    handled.sort();
+    assert_eq!(handled, ["guest", "other", "ours"]);
+}
+
 // covers: S2
 #[test]
 fn what_is_no_wake_is_not_posted() {

@@ -1,6 +1,6 @@
 use sage_core::event::{
-    CORE_VERSION, End, Event, Frozen, OpenMode, PauseReason, RunCancelled, RunFinished, RunOpened, RunPaused,
-    RunStarted, Settings, StepFinished, StepStarted,
+    Ask, CORE_VERSION, End, Event, Frozen, OpenMode, PauseReason, RunCancelled, RunFinished, RunOpened,
+    RunPaused, RunStarted, Settings, StepFinished, StepStarted,
 };
 use sage_core::policy::FailureClass;
 use sage_core::run::Run;
@@ -10,7 +10,8 @@ use sage_core::verdict::Verdict;
 use super::*;
 
 const TEMPLATE: &str = "name: t\nphases:\n  - id: p\n    operations:\n      \
-    - { id: a, type: agent, agent: fake, priority: P1, prompt: x }\n      - { id: s, type: shell, params: { run: x } }\n";
+    - { id: a, type: agent, agent: fake, priority: P1, prompt: x }\n      - { id: s, type: shell, params: { run: x } }\n      \
+    - { id: q, type: approval, params: { message: 'well?' } }\n";
 
 struct Story {
     run: Run,
@@ -104,6 +105,18 @@ fn a_run_tells_its_end_and_that_it_needs_a_person() {
     assert!(paused(PauseReason::Breaker, None).is_some(), "nobody knows when: a person must act");
     assert!(paused(PauseReason::Quota, Some(9)).is_none(), "it goes on by itself");
     assert!(paused(PauseReason::User, None).is_none() && paused(PauseReason::Interrupted, None).is_none());
+}
+
+// covers: S2
+#[test]
+fn a_question_is_told_when_it_is_asked() {
+    let mut story = Story::new();
+    let mut asked = StepStarted::new("p/q".into(), 1, sage_core::digest::Digest::ZERO, Default::default());
+    asked.ask = Some(Ask { message: "well?".into(), choices: vec!["approve".into()], default: None });
+    let wake = story.tell(asked).unwrap();
+    assert_eq!((wake.kind, wake.session_id.as_str()), (WakeType::Blocked, "run_X/p/q"));
+    assert_eq!(wake.agent_role.as_deref(), Some("orchestrator"));
+    assert_eq!(wake.summary, "f: p/q waits for an answer: well?");
 }
 
 // covers: S2

@@ -1,0 +1,35 @@
+//! The command line: `codex <the user's words> exec [resume|fork] --json <settings> [thread] -`.
+
+use std::ffi::OsString;
+
+use super::prompt::Prompt;
+use super::{PROGRAM, mcp, sandbox};
+use crate::agent::{Conversation, Order};
+use crate::attempt::Attempt;
+use crate::outcome::Miss;
+
+pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<OsString>, Miss> {
+    let mut argv = order.config.argv(PROGRAM);
+    let (command, thread): (&[&str], _) = match &order.conversation {
+        Conversation::New { .. } => (&["exec"], None),
+        Conversation::Resume { id, .. } => (&["exec", "resume"], Some(id)),
+        Conversation::Fork { of, .. } => (&["exec", "fork"], Some(of)),
+    };
+    argv.extend(command.iter().chain(&["--json", "--skip-git-repo-check"]).map(OsString::from));
+    argv.extend(order.model.iter().flat_map(|model| ["-m".into(), OsString::from(model)]));
+    let project = &attempt.cx.project;
+    sandbox::make_folders(&order.access, project);
+    let mut settings = sandbox::settings(&order.access, project);
+    settings.extend(mcp::settings(&order.mcp_servers)?);
+    settings
+        .extend(prompt.developer_instructions.iter().map(|text| format!("developer_instructions={text}")));
+    argv.extend(settings.into_iter().flat_map(|setting| ["-c".into(), OsString::from(setting)]));
+    if let Some(schema) = order.schema.as_ref().filter(|_| prompt.decodes_schema) {
+        let file = attempt.write("schema.json", schema.to_string().as_bytes())?;
+        argv.extend(["--output-schema".into(), file.into()]);
+    }
+    argv.extend(thread.map(OsString::from));
+    // The prompt is read from the input: it may be longer than an argument, and nobody sees it in `ps`.
+    argv.push("-".into());
+    Ok(argv)
+}

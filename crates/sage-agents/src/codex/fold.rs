@@ -1,0 +1,323 @@
+//! What all events of a turn so far amount to.
+//!
+//! An `error` is not the end: codex tells it before each try of its own. A refusal that every other agent of
+//! the same account must hear of (a limit, a login) is not tried again behind sage's back: the fold says so and
+//! the process is ended. The same holds for a network that is gone, for which codex would wait for ever.
+
+use std::path::{Path, PathBuf};
+
+use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
+
+use super::event::{Event, Item};
+use super::rollout::Rollout;
+use super::trouble::complaint;
+use super::usage::{Counts, since};
+use crate::agent::Feed;
+use crate::lines::Lines;
+use crate::outcome::Miss;
+
+/// Far above any answer; a line holds at most one item.
+const LINE_BYTES: usize = 16 * 1024 * 1024;
+/// How codex begins to tell of a try of its own: `Reconnecting... 2/5 (why)`.
+const RETRY: &str = "Reconnecting...";
+/// Told again and again while there is no network; the first time may be a moment's.
+const NETWORK_WAITS: u32 = 2;
+
+pub struct Fold<'a> {
+    feed: &'a Feed,
+    home: Option<PathBuf>,
+    /// What the thread had counted before.
+    before: Option<Usage>,
+    lines: Lines,
+    pub rollout: Rollout,
+    pub end: Option<End>,
+    /// The last message of the agent.
+    pub answer: Option<String>,
+    /// The last `error`, which may have been the reason why codex ended.
+    pub complaint: Option<String>,
+    pub refusal: Option<Miss>,
+    /// The model has answered something in this turn.
+    pub answered: bool,
+    network_waits: u32,
+    told: Usage,
+}
+
+/// The terminal event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Completed(Option<Counts>),
+    Failed(String),
+}
+
+impl std::fmt::Debug for Fold<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fold").field("end", &self.end).field("answer", &self.answer).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Fold<'a> {
+    pub fn new(feed: &'a Feed, home: Option<&Path>, before: Option<Usage>) -> Fold<'a> {
+        Fold {
+            feed,
+            home: home.map(Path::to_path_buf),
+            before,
+            lines: Lines::new(LINE_BYTES),
+            rollout: Rollout::nowhere(),
+            end: None,
+            answer: None,
+            complaint: None,
+            refusal: None,
+            answered: false,
+            network_waits: 0,
+            told: Usage::default(),
+        }
+    }
+
+    pub fn push(&mut self, chunk: &[u8]) {
+        let mut events = Vec::new();
+        self.lines.push(chunk, &mut |line| events.extend(parse(line)));
+        events.into_iter().for_each(|event| self.take(event));
+    }
+
+    pub fn note(&self, text: &str) {
+        self.feed.note(text);
+    }
+
+    /// The output is over.
+    pub fn end(&mut self) {
+        let mut events = Vec::new();
+        self.lines.end(&mut |line| events.extend(parse(line)));
+        events.into_iter().for_each(|event| self.take(event));
+        self.rollout.catch_up();
+    }
+
+    /// Codex would try again by itself, and must not.
+    pub fn is_refused(&self) -> bool {
+        self.refusal.is_some() && self.end.is_none()
+    }
+
+    /// What this turn has used and what the whole thread has, as far as anybody knows.
+    pub fn usage(&self) -> Option<(Usage, Usage)> {
+        let told = match &self.end {
+            Some(End::Completed(counts)) => counts.map(|counts| counts.classes()),
+            _ => None,
+        };
+        let total = told.or_else(|| self.rollout.total())?;
+        Some((since(&total, self.before.as_ref()), total))
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::ThreadStarted { thread_id } => {
+                self.feed.conversation(&thread_id);
+                if let Some(home) = &self.home {
+                    self.rollout = Rollout::of(home, &thread_id);
+                }
+            }
+            // A goal of its own may make codex go on after an end; the last one counts.
+            Event::TurnStarted => self.end = None,
+            Event::ItemStarted { item } => self.started(&item),
+            Event::ItemCompleted { item } => self.completed(item),
+            Event::TurnCompleted { usage } => self.end = Some(End::Completed(usage)),
+            Event::TurnFailed { error } => self.end = Some(End::Failed(error.message)),
+            Event::Error(error) => self.complained(error.message),
+            Event::Other => self.feed.alive(),
+        }
+    }
+
+    fn started(&mut self, item: &Item) {
+        match item {
+            Item::CommandExecution { command, .. } => self.feed.tool("command", command),
+            Item::McpToolCall { server, tool, arguments } => {
+                self.feed.tool(&format!("{server}.{tool}"), &arguments.to_string());
+            }
+            _ => self.feed.alive(),
+        }
+        self.progressed();
+    }
+
+    fn completed(&mut self, item: Item) {
+        match item {
+            Item::AgentMessage { text } => {
+                self.feed.text(&text);
+                self.answer = Some(text);
+            }
+            Item::Reasoning { text } => self.feed.note(&text),
+            Item::CommandExecution { exit_code: Some(code), .. } if code != 0 => {
+                self.feed.note(&format!("exit code {code}"));
+            }
+            Item::FileChange { changes } => {
+                for change in changes {
+                    self.feed.tool("patch", &change.path);
+                }
+            }
+            Item::WebSearch { query } => self.feed.tool("web search", &query),
+            // A warning, often before anything has happened.
+            Item::Error { message } => return self.feed.note(&message),
+            Item::CommandExecution { .. } | Item::McpToolCall { .. } | Item::Other => self.feed.alive(),
+        }
+        self.progressed();
+    }
+
+    /// The model has answered: what it used is in the rollout by now, or will be with the next item.
+    fn progressed(&mut self) {
+        (self.answered, self.network_waits) = (true, 0);
+        self.rollout.catch_up();
+        if let Some((usage, _)) = self.usage().filter(|(usage, _)| *usage != self.told) {
+            self.feed.usage(usage.clone());
+            self.told = usage;
+        }
+    }
+
+    fn complained(&mut self, message: String) {
+        self.feed.note(&message);
+        if let Some(why) = message.strip_prefix(RETRY) {
+            self.refusal = self.refusal.take().or_else(|| self.refused(why));
+        }
+        self.complaint = Some(message);
+    }
+
+    fn refused(&mut self, why: &str) -> Option<Miss> {
+        if why.contains("waiting for network") {
+            self.network_waits += 1;
+            let gone = self.network_waits >= NETWORK_WAITS;
+            return gone.then(|| Miss::failed(FailureClass::Transient, format!("no network:{why}")));
+        }
+        // Codex speaks plain HTTP where its websocket is refused; that says nothing about the account.
+        if why.contains("url: ws") {
+            return None;
+        }
+        let miss = complaint(why.trim(), None, None);
+        let class = match &miss {
+            Miss::Failed { class, .. } => *class,
+            Miss::Stopped => return None,
+        };
+        matches!(class, FailureClass::RateLimit | FailureClass::Quota | FailureClass::Auth).then_some(miss)
+    }
+}
+
+/// A line that is no event is passed over; without a terminal event there is no success anyway.
+fn parse(line: &[u8]) -> Option<Event> {
+    serde_json::from_slice(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use sage_core::port::{Progress, StepCx, StopSignal};
+
+    use super::*;
+    use crate::agent::News;
+
+    /// What a fold told while it read `lines`, and what it is then.
+    fn folded<T>(lines: &[&str], look: impl FnOnce(Fold<'_>) -> T) -> (Vec<String>, T) {
+        let dir = tempfile::tempdir().unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let (news, usages) = (told.clone(), told.clone());
+        let cx = StepCx {
+            project: dir.path().to_path_buf(),
+            scratch: dir.path().to_path_buf(),
+            children_lock: None,
+            proofs: Vec::new(),
+            stop: StopSignal::default(),
+            nudge: Default::default(),
+            questions: Default::default(),
+            progress: Arc::new(move |it| {
+                if let Progress::Usage(usage) = it {
+                    usages.lock().unwrap().push(format!("used {}", usage.total()));
+                }
+            }),
+        };
+        let on_news = move |it: News<'_>| news.lock().unwrap().push(format!("{it:?}"));
+        let feed = Feed::new(&cx, Box::new(on_news));
+        let mut fold = Fold::new(&feed, None, None);
+        for line in lines {
+            fold.push(line.as_bytes());
+            fold.push(b"\n");
+        }
+        fold.end();
+        let seen = look(fold);
+        let mut told = told.lock().unwrap().clone();
+        told.extend(
+            std::fs::read_to_string(dir.path().join("agent.log")).unwrap().lines().map(str::to_string),
+        );
+        (told, seen)
+    }
+
+    fn error(message: &str) -> String {
+        serde_json::json!({"type": "error", "message": message}).to_string()
+    }
+
+    const STARTED: &str = r#"{"type":"thread.started","thread_id":"t-1"}"#;
+    const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":30,"cache_write_input_tokens":7,"output_tokens":20,"reasoning_output_tokens":5}}"#;
+
+    #[test]
+    fn a_turn_is_told_as_it_goes_and_its_last_message_is_the_answer() {
+        let lines = [
+            STARTED,
+            r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"no metadata"}}"#,
+            r#"{"type":"turn.started"}"#,
+            r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"I look."}}"#,
+            r#"{"type":"item.started","item":{"id":"2","type":"command_execution","command":"ls","status":"in_progress"}}"#,
+            r#"{"type":"item.completed","item":{"id":"2","type":"command_execution","command":"ls","exit_code":2}}"#,
+            r#"{"type":"item.completed","item":{"id":"3","type":"file_change","changes":[{"path":"a.rs","kind":"add"}]}}"#,
+            r#"{"type":"item.started","item":{"id":"4","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"a":1}}}"#,
+            r#"{"type":"item.completed","item":{"id":"5","type":"something_new","x":1}}"#,
+            r#"{"type":"event.of.tomorrow"}"#,
+            "no json at all",
+            r#"{"type":"item.completed","item":{"id":"6","type":"agent_message","text":"done"}}"#,
+            COMPLETED,
+        ];
+        let (told, (end, answer, usage)) = folded(&lines, |fold| {
+            let usage = fold.usage().map(|(usage, _)| usage.total());
+            (fold.end.clone(), fold.answer.clone(), usage)
+        });
+        assert!(matches!(end, Some(End::Completed(Some(_)))));
+        assert_eq!((answer.as_deref(), usage), (Some("done"), Some(120)));
+        let expected = [
+            "Conversation(\"t-1\")",
+            "Working",
+            "# no metadata",
+            "I look.",
+            "> command ls",
+            "# exit code 2",
+            "> patch a.rs",
+            "> s.t {\"a\":1}",
+            "done",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    // covers: R7
+    #[test]
+    fn an_error_is_not_the_end_and_a_turn_that_goes_on_has_none_yet() {
+        let again = error("Reconnecting... 1/5 (stream disconnected before completion: x)");
+        let (_, (end, refused)) =
+            folded(&[STARTED, &again, COMPLETED], |fold| (fold.end.clone(), fold.is_refused()));
+        assert!(matches!(end, Some(End::Completed(_))) && !refused);
+        let goes_on = [STARTED, COMPLETED, r#"{"type":"turn.started"}"#];
+        assert_eq!(folded(&goes_on, |fold| fold.end.clone()).1, None);
+        assert_eq!(folded(&[&again], |fold| (fold.end.clone(), fold.usage())).1, (None, None));
+    }
+
+    // covers: R7
+    #[test]
+    fn what_others_must_hear_of_is_not_tried_again() {
+        let refused = |messages: &[&str]| {
+            let lines: Vec<String> = messages.iter().map(|message| error(message)).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            folded(&lines, |fold| fold.is_refused()).1
+        };
+        let limit = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
+        assert!(refused(&[limit]));
+        assert!(refused(&["Reconnecting... 1/5 (unexpected status 401 Unauthorized: no, url: http://x)"]));
+        assert!(!refused(&["Reconnecting... 1/5 (unexpected status 403 Forbidden: no, url: ws://x)"]));
+        assert!(!refused(&["Reconnecting... 3/5 (unexpected status 503 Service Unavailable: x)"]));
+        assert!(!refused(&[limit.strip_prefix("Reconnecting... ").unwrap()]), "codex ends by itself");
+        let offline = "Reconnecting... waiting for network (Connection failed: error sending request)";
+        assert!(!refused(&[offline]));
+        assert!(refused(&[offline, offline]));
+    }
+}

@@ -1,0 +1,135 @@
+//! OpenAI's Codex: `codex exec --json`, one process per turn.
+//!
+//! ```text
+//! Order --argv, sandbox, mcp--> codex exec [resume|fork] --json -   (the prompt is a file on its stdin)
+//! Turn <--judge-- Fold <--events-- stdout
+//!                  ^--rollout-- CODEX_HOME/sessions/**/rollout-*-<thread>.jsonl
+//! ```
+//! Success is a `turn.completed` and nothing else. The rollout is codex's own file about the thread: it tells
+//! what was used while the agent works and what kind of error it was; all of it is a bonus, nothing depends on
+//! it. Codex tries again by itself, its built-in provider up to 30 requests for one answer, and that cannot be
+//! switched off there: a refusal that sage must hear of (limits, login) ends the process at once (fold.rs).
+
+mod argv;
+mod event;
+mod fold;
+mod judge;
+mod mcp;
+mod probe;
+mod prompt;
+mod rollout;
+mod sandbox;
+mod strict;
+mod toml_text;
+mod trouble;
+mod usage;
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sage_core::port::{BoxFuture, Stop, StopSignal, Usage};
+
+use crate::agent::{Agent, AgentConfig, Capabilities, Conversation, Feed, Order, Probe, Turn};
+use crate::attempt::Attempt;
+use crate::outcome::Miss;
+use crate::process::Finished;
+use fold::Fold;
+use rollout::Rollout;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Codex;
+
+/// The adapter's own program.
+const PROGRAM: &str = "codex";
+
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        PROGRAM
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { resume: true, fork: true, schema: true, live_usage: true, ..Capabilities::default() }
+    }
+
+    fn probe<'a>(&'a self, config: &'a AgentConfig) -> BoxFuture<'a, Probe> {
+        Box::pin(probe::probe(config))
+    }
+
+    fn knows(&self, config: &AgentConfig, conversation: &str, _cwd: &Path) -> bool {
+        // Without a place to look, only codex can tell.
+        home(config, &[]).is_none_or(|home| rollout::find(&home, conversation).is_some())
+    }
+
+    fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
+        Box::pin(async move {
+            let home = home(&order.config, &order.env);
+            let mut fold = Fold::new(feed, home.as_deref(), baseline(order, home.as_deref()));
+            match talk(attempt, order, home.as_deref(), &mut fold).await {
+                Ok(finished) => judge::turn(fold, &finished, order, attempt.cx.stop.get() != Stop::No),
+                Err(miss) => Turn::missed(miss),
+            }
+        })
+    }
+}
+
+async fn talk(
+    attempt: &Attempt<'_>,
+    order: &Order,
+    home: Option<&Path>,
+    fold: &mut Fold<'_>,
+) -> Result<Finished, Miss> {
+    if !order.access.run {
+        fold.note("codex cannot be kept from running commands; its sandbox keeps them from what the role may not do");
+    }
+    let prompt = prompt::of(order, home);
+    let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
+    let argv = argv::of(attempt, order, &prompt)?;
+    // Ours to stop, too: the engine's signal is passed on.
+    let (engine, stop) = (attempt.cx.stop.clone(), StopSignal::default());
+    let mut cx = attempt.cx.clone();
+    cx.stop = stop.clone();
+    let attempt = Attempt { config: attempt.config, cx: &cx, call: attempt.call };
+    let mut on_stdout = |chunk: &[u8]| {
+        fold.push(chunk);
+        if fold.is_refused() {
+            stop.set(Stop::Graceful);
+        }
+    };
+    let running = attempt.run(argv, order.env.clone(), Some(stdin), 0, &mut on_stdout);
+    let finished = tokio::select! {
+        finished = running => finished,
+        never = pass_on(&engine, &stop) => match never {},
+    }?;
+    fold.end();
+    Ok(finished)
+}
+
+/// Whatever the engine says is said again.
+async fn pass_on(engine: &StopSignal, ours: &StopSignal) -> Infallible {
+    engine.reached(Stop::Graceful).await;
+    ours.set(engine.get());
+    engine.reached(Stop::Now).await;
+    ours.set(Stop::Now);
+    std::future::pending().await
+}
+
+/// What the thread had counted before this turn. A fork begins with all that its origin has counted by now.
+fn baseline(order: &Order, home: Option<&Path>) -> Option<Usage> {
+    match &order.conversation {
+        Conversation::New { .. } => None,
+        Conversation::Resume { counters, .. } => counters.clone(),
+        Conversation::Fork { of, counters, .. } => {
+            let origin = home.map(|home| Rollout::of(home, of).total());
+            origin.flatten().or_else(|| counters.clone())
+        }
+    }
+}
+
+/// Where codex keeps its threads and its login.
+fn home(config: &AgentConfig, env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let given =
+        env.iter().rev().find(|(name, _)| name == "CODEX_HOME").map(|(_, value)| PathBuf::from(value));
+    let own = || Some(PathBuf::from(config.variable("HOME")?).join(".codex"));
+    given.or_else(|| config.variable("CODEX_HOME").map(PathBuf::from)).or_else(own)
+}

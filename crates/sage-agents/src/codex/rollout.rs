@@ -1,0 +1,245 @@
+//! Codex's own file about a thread: `CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<thread>.jsonl`.
+//!
+//! It grows while the agent works. Three things are read from it: what was counted after each answer, which
+//! kind of error ended a turn, and when a used-up quota is full again. Its format is codex's own affair: a line
+//! that is not understood says nothing.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use sage_core::port::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::usage::Counts;
+use crate::lines::Lines;
+
+/// How much of the end of a file is read when it is opened: the last answer's line is in it.
+const TAIL_BYTES: u64 = 1024 * 1024;
+/// Lines about what was counted are short; those that are not hold the output of tools.
+const LINE_BYTES: usize = 64 * 1024;
+/// Most that is searched for a system prompt.
+const SEARCHED_BYTES: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug)]
+pub struct Rollout {
+    file: Option<File>,
+    place: Option<(PathBuf, String)>,
+    lines: Lines,
+    seen: Seen,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    total: Option<Counts>,
+    last: Option<Counts>,
+    /// Of the turn that ended last.
+    error: Option<Value>,
+    limits: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    payload: Payload,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    r#type: String,
+    info: Option<Info>,
+    rate_limits: Option<Value>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    total_token_usage: Counts,
+    last_token_usage: Counts,
+}
+
+impl Rollout {
+    /// Nothing is known until somebody tells the thread.
+    pub fn nowhere() -> Rollout {
+        Rollout { file: None, place: None, lines: Lines::new(LINE_BYTES), seen: Seen::default() }
+    }
+
+    pub fn of(home: &Path, thread: &str) -> Rollout {
+        let place = Some((home.to_path_buf(), thread.to_string()));
+        let mut rollout = Rollout { place, ..Rollout::nowhere() };
+        rollout.catch_up();
+        rollout
+    }
+
+    /// Reads what is new. Errors are passed over: then nothing is new.
+    pub fn catch_up(&mut self) {
+        if self.file.is_none() {
+            self.open();
+        }
+        let Some(file) = &mut self.file else { return };
+        let mut new = Vec::new();
+        if file.read_to_end(&mut new).is_ok() {
+            let seen = &mut self.seen;
+            self.lines.push(&new, &mut |line| seen.take(line));
+        }
+    }
+
+    fn open(&mut self) {
+        let found = self.place.as_ref().and_then(|(home, thread)| find(home, thread));
+        let Some(mut file) = found.and_then(|path| File::open(path).ok()) else { return };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        // A line that is cut there is not understood, and that is all.
+        if file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).is_ok() {
+            self.file = Some(file);
+        }
+    }
+
+    /// All that the thread has used so far.
+    pub fn total(&self) -> Option<Usage> {
+        Some(self.seen.total?.classes())
+    }
+
+    pub fn context_tokens(&self) -> Option<u64> {
+        Some(self.seen.last?.context())
+    }
+
+    /// `codex_error_info` of the last turn.
+    pub fn error(&self) -> Option<&Value> {
+        self.seen.error.as_ref()
+    }
+
+    /// When the windows that are used up are open again, in ms since the epoch.
+    pub fn reset_at_ms(&self) -> Option<u64> {
+        let limits = self.seen.limits.as_ref()?;
+        let windows = ["primary", "secondary"].map(|name| &limits[name]);
+        let full =
+            windows.iter().filter(|window| window["used_percent"].as_f64().is_some_and(|used| used >= 100.0));
+        let resets = full.filter_map(|window| window["resets_at"].as_u64());
+        resets.max().map(|seconds| seconds.saturating_mul(1_000))
+    }
+}
+
+impl Seen {
+    fn take(&mut self, line: &[u8]) {
+        let Ok(Line { payload }) = serde_json::from_slice(line) else { return };
+        match payload.r#type.as_str() {
+            "token_count" => {
+                if let Some(info) = payload.info {
+                    self.total = Some(info.total_token_usage);
+                    self.last = Some(info.last_token_usage);
+                }
+                self.limits = payload.rate_limits.or(self.limits.take());
+            }
+            "task_started" => self.error = None,
+            "task_complete" => self.error = payload.error.map(|mut error| error["codex_error_info"].take()),
+            _ => {}
+        }
+    }
+}
+
+/// The thread's file; newest days are looked at first.
+pub fn find(home: &Path, thread: &str) -> Option<PathBuf> {
+    if thread.is_empty() {
+        return None;
+    }
+    let mut days = vec![home.join("sessions")];
+    // Years, months, days.
+    for _ in 0..3 {
+        days = days.iter().flat_map(|folder| newest_first(folder)).collect();
+    }
+    let names_thread = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("rollout-") && name.contains(thread)
+    };
+    days.iter().find_map(|day| newest_first(day).into_iter().find(names_thread))
+}
+
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort_unstable_by(|a, b| b.cmp(a));
+    paths
+}
+
+/// Whether a text was told to the thread.
+pub fn mentions(home: &Path, thread: &str, text: &str) -> bool {
+    let quoted = Value::from(text).to_string();
+    let Some(file) = find(home, thread).and_then(|path| File::open(path).ok()) else { return false };
+    let mut content = Vec::new();
+    let read = file.take(SEARCHED_BYTES).read_to_end(&mut content);
+    read.is_ok() && String::from_utf8_lossy(&content).contains(quoted.trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const THREAD: &str = "01a1e292-a372-71b2-8c7b-5c3e26aa4d28";
+
+    fn thread_file(home: &Path) -> File {
+        let day = home.join("sessions/2026/11/16");
+        std::fs::create_dir_all(&day).unwrap();
+        let path = day.join(format!("rollout-2026-11-16T04-17-03-{THREAD}.jsonl"));
+        File::options().create(true).append(true).open(path).unwrap()
+    }
+
+    fn count(file: &mut File, total: u64, last: u64) {
+        let counts = |n: u64| {
+            json!({"input_tokens": n, "cached_input_tokens": 0, "cache_write_input_tokens": 0,
+            "output_tokens": 1, "reasoning_output_tokens": 0, "total_tokens": n + 1})
+        };
+        let limits = json!({"primary": {"used_percent": 100.0, "resets_at": 7}, "secondary": {"used_percent": 12.0, "resets_at": 9}});
+        let info = json!({"total_token_usage": counts(total), "last_token_usage": counts(last)});
+        let line = json!({"timestamp": "t", "type": "event_msg",
+            "payload": {"type": "token_count", "info": info, "rate_limits": limits}});
+        writeln!(file, "{line}").unwrap();
+    }
+
+    #[test]
+    fn what_codex_counts_is_seen_as_it_grows() {
+        let home = tempfile::tempdir().unwrap();
+        let mut rollout = Rollout::of(home.path(), THREAD);
+        assert_eq!((rollout.total(), rollout.context_tokens()), (None, None));
+        let mut file = thread_file(home.path());
+        count(&mut file, 100, 100);
+        writeln!(file, "not json").unwrap();
+        rollout.catch_up();
+        assert_eq!(rollout.total().unwrap().total(), 101);
+        count(&mut file, 300, 200);
+        write!(file, "{{\"torn\":").unwrap();
+        rollout.catch_up();
+        assert_eq!((rollout.total().unwrap().total(), rollout.context_tokens()), (301, Some(201)));
+        assert_eq!(rollout.reset_at_ms(), Some(7_000));
+        assert_eq!(Rollout::of(home.path(), THREAD).total(), rollout.total());
+        assert!(find(home.path(), "01a1e292-a372-71b2-8c7b-5c3e26aa4d29").is_none());
+        assert!(find(home.path(), "").is_none());
+    }
+
+    #[test]
+    fn the_kind_of_error_is_that_of_the_last_turn() {
+        let home = tempfile::tempdir().unwrap();
+        let mut file = thread_file(home.path());
+        let ended = json!({"payload": {"type": "task_complete", "error": {"message": "m", "codex_error_info": "usage_limit_exceeded"}}});
+        writeln!(file, "{ended}").unwrap();
+        let mut rollout = Rollout::of(home.path(), THREAD);
+        assert_eq!(rollout.error(), Some(&json!("usage_limit_exceeded")));
+        writeln!(file, "{}", json!({"payload": {"type": "task_started"}})).unwrap();
+        rollout.catch_up();
+        assert_eq!(rollout.error(), None);
+    }
+
+    #[test]
+    fn a_system_prompt_that_was_told_is_found_in_whatever_letters() {
+        let home = tempfile::tempdir().unwrap();
+        let mut file = thread_file(home.path());
+        writeln!(file, "{}", json!({"payload": {"text": "<x>be \"brief\"\nand kind ä</x>"}})).unwrap();
+        assert!(mentions(home.path(), THREAD, "be \"brief\"\nand kind ä"));
+        assert!(!mentions(home.path(), THREAD, "be long"));
+    }
+}

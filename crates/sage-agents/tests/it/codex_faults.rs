@@ -1,0 +1,183 @@
+//! The real codex in trouble: refusals, broken streams, kills, stops. Nothing is lost and nothing is left.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use sage_core::policy::FailureClass;
+use sage_core::port::{Continuity, Stop, Usage};
+use serde_json::{Value, json};
+
+use crate::bench::{kill, until};
+use crate::codex_bench::Codex;
+
+fn read(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// A command that says that it runs and does not end.
+fn long_command() -> Value {
+    json!({"tool": {"name": "exec_command", "input": {"cmd": "echo $$ > runs; sleep 300"}},
+        "usage": {"input_tokens": 100, "output_tokens": 10}})
+}
+
+// covers: R7
+#[tokio::test]
+async fn what_a_model_refuses_has_its_class() {
+    let Some(mut codex) = Codex::new(json!([])) else { return };
+    for (turn, class, says) in [
+        (json!({"status": 400, "message": "no such field"}), FailureClass::Invalid, "no such field"),
+        (json!({"status": 401}), FailureClass::Auth, "codex login"),
+        (json!({"status": 429}), FailureClass::RateLimit, "429"),
+        (json!({"status": 500}), FailureClass::Transient, "high demand"),
+        (json!({"drop": true, "text": "half an ans"}), FailureClass::Transient, "stream disconnected"),
+        (json!({"failed": "server_error"}), FailureClass::Transient, "scripted failure"),
+        (json!({"failed": "context_length_exceeded"}), FailureClass::Invalid, "context window"),
+        (json!({"failed": "insufficient_quota"}), FailureClass::Quota, "Quota exceeded"),
+    ] {
+        codex.script(json!([turn]));
+        codex.bench.call.key = turn.to_string();
+        let failure = codex.run().await.failed(class).says(says);
+        assert_eq!(codex.llm.prompts().len(), 1, "{turn}: it was tried again");
+        if matches!(class, FailureClass::Auth | FailureClass::RateLimit) {
+            assert_eq!(failure.usage.total(), 0);
+            assert_ne!(failure.usage, Usage::default(), "nothing was used, and that is known");
+        }
+    }
+}
+
+// covers: R7
+#[tokio::test]
+async fn a_used_up_quota_says_when_it_is_full_again() {
+    let headers = json!({"x-codex-primary-used-percent": "100", "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": "4102444800"});
+    let refused = json!({"status": 429, "error": "usage_limit_reached", "headers": headers});
+    let Some(codex) = Codex::new(json!([refused])) else { return };
+    let failure = codex.run().await.failed(FailureClass::Quota).says("usage limit");
+    assert_eq!(failure.refusal.and_then(|refusal| refusal.reset_at_ms), Some(4_102_444_800_000));
+}
+
+// covers: R7
+#[tokio::test]
+async fn a_refusal_is_not_tried_again_behind_the_engines_back() {
+    let Some(codex) = Codex::new(json!([{"status": 429}])) else { return };
+    let codex = codex.tries_again(5);
+    codex.run().await.failed(FailureClass::RateLimit).says("429");
+    assert!(codex.llm.prompts().len() <= 2, "{} requests", codex.llm.prompts().len());
+    // A broken stream is the business of codex: it goes on where it was.
+    codex.script(json!([{"drop": true, "text": "half"}, {"text": "whole"}]));
+    assert_eq!(codex.answers().await.0, "whole");
+}
+
+// covers: S4
+#[tokio::test]
+async fn a_model_that_is_silent_is_noticed() {
+    let Some(mut codex) = Codex::new(json!([{"hang": true}])) else { return };
+    codex.bench.call.idle_timeout_ms = Some(4_000);
+    let failure = codex.run().await.failed(FailureClass::Timeout).says("no progress");
+    assert_eq!(failure.usage, Usage::default());
+}
+
+#[tokio::test]
+async fn without_a_network_it_does_not_wait_for_ever() {
+    let Some(codex) = Codex::new(json!([])) else { return };
+    let Codex { llm, bench, home } = codex;
+    drop(llm);
+    let start = Instant::now();
+    bench.run().await.failed(FailureClass::Transient).says("no network");
+    assert!(start.elapsed() < Duration::from_secs(25));
+    drop(home);
+}
+
+// covers: R5, S3, R18
+#[tokio::test]
+async fn killed_in_the_middle_of_a_command_it_goes_on_where_it_was() {
+    let Some(mut codex) = Codex::new(json!([long_command(), {"text": "done"}])) else { return };
+    let story = async {
+        codex.bench.pid("runs").await;
+        let counted = || codex.thread_file().is_some_and(|path| read(&path).contains("last_token_usage"));
+        until("the answer's usage is written down", counted).await;
+        kill(codex.pid().unwrap(), Signal::KILL);
+    };
+    let failure = codex.bench.run_with(story).await.failed(FailureClass::Lost);
+    // What the answered request used is known although nobody told it at the end.
+    assert_eq!((failure.usage.input, failure.usage.output), (Some(100), Some(10)));
+    codex.again();
+    let (answer, used) = codex.answers().await;
+    assert_eq!((answer, codex.continuity()), (json!("done"), Some(Continuity::Resumed)));
+    let mut sum = failure.usage;
+    sum.add(&used);
+    assert_eq!(sum, codex.llm.sent_usage());
+    let last = codex.last_input();
+    assert!(last.contains("the first task") && last.contains("You were interrupted"), "{last}");
+    assert!(last.contains("function_call") && last.contains("sleep 300"), "{last}");
+}
+
+// covers: R5, S3
+#[tokio::test]
+async fn stopped_it_ends_at_once_and_goes_on_later() {
+    let Some(mut codex) = Codex::new(json!([long_command(), {"text": "done"}])) else { return };
+    let story = async {
+        codex.bench.pid("runs").await;
+        codex.bench.cx.stop.set(Stop::Graceful);
+    };
+    codex.bench.run_with(story).await.stopped();
+    codex.bench.cx.stop = Default::default();
+    codex.again();
+    assert_eq!(codex.answers().await.0, "done");
+    assert_eq!(codex.continuity(), Some(Continuity::Resumed));
+    assert!(codex.last_input().contains("sleep 300"));
+}
+
+// covers: R5, S3
+#[tokio::test]
+async fn an_owner_that_dies_leaves_a_conversation_that_goes_on() {
+    let Some(mut codex) = Codex::new(json!([long_command(), {"text": "done"}])) else { return };
+    let mut running = codex.start();
+    tokio::select! {
+        outcome = &mut running => panic!("{outcome:?}"),
+        _ = codex.bench.pid("runs") => {}
+    }
+    drop(running);
+    let run = codex.bench.call.run.clone();
+    until("everything of it is gone", || crate::bench::marked(&run).is_empty()).await;
+    codex.again();
+    assert_eq!(codex.answers().await.0, "done");
+    assert_eq!(codex.continuity(), Some(Continuity::Resumed));
+    assert!(codex.last_input().contains("sleep 300"));
+}
+
+// covers: R3, S3
+#[tokio::test]
+async fn a_thread_that_codex_does_not_know_is_told_again() {
+    let Some(mut codex) = Codex::new(json!([{"text": "noted"}])) else { return };
+    codex.task("remember kiwi");
+    codex.answers().await;
+    // Codex says so itself: the file is there, and empty, as after a power cut.
+    std::fs::write(codex.thread_file().unwrap(), "").unwrap();
+    codex.task("which word?");
+    codex.answers().await;
+    assert_eq!(codex.continuity(), Some(Continuity::Reloaded));
+    // Gone without a trace: nobody has to ask codex.
+    std::fs::remove_dir_all(codex.home.path().join("sessions")).unwrap();
+    codex.task("and now?");
+    codex.answers().await;
+    assert_eq!(codex.continuity(), Some(Continuity::Reloaded));
+    let last = codex.last_input();
+    assert!(
+        last.contains("remember kiwi") && last.contains("which word?") && last.contains("and now?"),
+        "{last}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_settings_is_told() {
+    let Some(mut codex) = Codex::new(json!([{"text": "not json"}])) else { return };
+    codex.bench.call.schema = Some(json!({"type": "object"}));
+    codex.run().await.failed(FailureClass::Invalid).says("the answer is not JSON: not json");
+    let mut agent = codex.bench.config.agents["codex"].clone();
+    agent.command.extend(["-c".into(), "model_reasoning_effort=7".into()]);
+    codex.bench.config.agents.insert("codex".into(), agent);
+    codex.bench.call.key = "other".into();
+    codex.run().await.failed(FailureClass::Invalid).says("model_reasoning_effort");
+    assert_eq!(codex.llm.prompts().len(), 1);
+}
