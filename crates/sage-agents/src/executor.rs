@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome};
+use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
@@ -31,6 +31,8 @@ pub struct ExecutorConfig {
     pub sessions: Option<PathBuf>,
     /// Where the worktrees of isolated steps are; default: `.sage/worktrees` of the project.
     pub worktrees: Option<PathBuf>,
+    /// How those report who know nothing of sage; `None` if nobody listens.
+    pub wakes: Option<Arc<dyn Wakes>>,
 }
 
 impl Default for ExecutorConfig {
@@ -42,6 +44,7 @@ impl Default for ExecutorConfig {
             agents: BTreeMap::new(),
             sessions: None,
             worktrees: None,
+            wakes: None,
         }
     }
 }
@@ -90,10 +93,11 @@ impl StepExecutor for Executor {
         self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
     }
 
-    /// Any program prints its answer and nothing else; a scripted agent tells all that it does.
+    /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent
+    /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent);
-        configured.map_or(agent, |agent| agent.adapter.as_str()) != "command"
+        !["command", "foreign"].contains(&configured.map_or(agent, |agent| agent.adapter.as_str()))
     }
 }
 

@@ -19,6 +19,8 @@ mod complaint;
 mod executor;
 mod fake;
 pub mod fake_llm;
+mod foreign;
+mod json_text;
 mod lines;
 pub mod llm;
 mod note;

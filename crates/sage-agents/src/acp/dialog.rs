@@ -111,18 +111,13 @@ impl Dialog<'_> {
             .client_capabilities(ClientCapabilities::new().fs(files).session(session))
             .client_info(Implementation::new("sage", env!("CARGO_PKG_VERSION")));
         let answer = self.to.send_request(request).block_task().await;
-        let agent = answer.map_err(|error| match gone(&error) {
+        // The protocol itself sees to it that both speak the same version.
+        answer.map_err(|error| match gone(&error) {
             true => Silence::NoWelcome,
-            false => failure::miss(&error).into(),
-        })?;
-        if agent.protocol_version != ProtocolVersion::V1 {
-            let name = &self.order.config.name;
-            let version = agent.protocol_version;
-            let message =
-                format!("agent `{name}` speaks version {version} of the protocol; sage speaks version 1");
-            return Err(Miss::invalid(message).into());
-        }
-        Ok(agent)
+            false => {
+                Miss::invalid(format!("the agent cannot be spoken with: {}", failure::text(&error))).into()
+            }
+        })
     }
 
     async fn log_in(&self, agent: &InitializeResponse) -> Result<(), Silence> {

@@ -86,7 +86,7 @@ fn failed(class: FailureClass, text: &str) -> Miss {
 }
 
 /// The message, and what its data adds to it.
-fn text(error: &Error) -> String {
+pub fn text(error: &Error) -> String {
     let extra = error.data.as_ref().and_then(|data| match data {
         Value::String(text) => Some(text.clone()),
         data => ["message", "details", "additionalDetails"]

@@ -1,6 +1,6 @@
 //! What can be known about an agent without asking it anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -14,25 +14,13 @@ pub async fn probe(config: &AgentConfig) -> Probe {
         let hint = format!("name its program in `command` of agent `{}`", config.name);
         return Probe { hint: Some(hint), ..Probe::default() };
     };
-    let Some(found) = find(program, config.variable("PATH").as_deref()) else {
+    let Some(found) = config.program(program) else {
         let hint =
             format!("install `{program}`, or give its whole path in `command` of agent `{}`", config.name);
         return Probe { hint: Some(hint), ..Probe::default() };
     };
     let version = version(&found, config).await;
     Probe { found: Some(found.display().to_string()), version, auth: Auth::Unknown, hint: None }
-}
-
-/// Where the program is; a name with a `/` is a path already.
-fn find(program: &str, path: Option<&str>) -> Option<PathBuf> {
-    let is_program = |path: &Path| {
-        use std::os::unix::fs::PermissionsExt;
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|path| is_program(path));
-    }
-    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
 }
 
 /// The first line that it prints; arguments that make it speak the protocol are left out.

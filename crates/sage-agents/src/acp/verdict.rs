@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::failure;
 use super::hear::Heard;
+use crate::json_text;
 use crate::outcome::{Miss, excerpt};
 
 pub fn answer(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Result<Value, Miss> {
@@ -42,7 +43,7 @@ fn ended(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Result<V
     if !wants_json {
         return Ok(Value::String(text.to_string()));
     }
-    json(text).ok_or_else(|| Miss::invalid(format!("the answer is not JSON: {}", excerpt(text))))
+    json_text::find(text).ok_or_else(|| Miss::invalid(format!("the answer is not JSON: {}", excerpt(text))))
 }
 
 /// The agent lists the models that have answered, and there are none.
@@ -52,26 +53,8 @@ fn no_model_answered(response: &PromptResponse) -> bool {
     response.usage.is_none() && models.is_some_and(Vec::is_empty)
 }
 
-/// JSON as models give it: plain, in a Markdown fence, or with words around it.
-fn json(text: &str) -> Option<Value> {
-    let parse = |text: &str| serde_json::from_str(text.trim()).ok();
-    let structured = |text: &str| parse(text).filter(|value: &Value| value.is_object() || value.is_array());
-    let fenced = || {
-        let parts: Vec<&str> = text.split("```").collect();
-        let blocks = parts.iter().skip(1).step_by(2).rev();
-        blocks.filter_map(|block| block.split_once('\n')).find_map(|(_language, body)| parse(body))
-    };
-    let inside = || {
-        let (from, to) = (text.find(['{', '['])?, text.rfind(['}', ']'])?);
-        structured(text.get(from..=to)?)
-    };
-    parse(text).or_else(fenced).or_else(inside)
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn heard(chunks: &[(Option<&str>, &str)]) -> Heard {
@@ -82,18 +65,6 @@ mod tests {
 
     fn response(text: &str) -> PromptResponse {
         serde_json::from_str(text).unwrap()
-    }
-
-    #[test]
-    fn json_is_found_wherever_a_model_puts_it() {
-        for text in
-            ["{\"a\":1}", "```json\n{\"a\":1}\n```", "Here:\n```\n{\"a\":1}\n```\nDone.", "It is {\"a\":1}."]
-        {
-            assert_eq!(json(text), Some(json!({"a": 1})), "{text}");
-        }
-        assert_eq!(json("\"plain\""), Some(json!("plain")));
-        assert_eq!(json("none at all"), None);
-        assert_eq!(json("see [1] and [2]"), None);
     }
 
     // covers: R7

@@ -32,6 +32,7 @@ use crate::acp::Acp;
 use crate::attempt::Attempt;
 use crate::claude::Claude;
 use crate::codex::Codex;
+use crate::foreign::Foreign;
 use crate::llm::Llm;
 
 /// Everything that speaks this port, by the adapter's name.
@@ -39,7 +40,7 @@ pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&Claude, &Codex, &Acp, &Llm];
+static ADAPTERS: &[&dyn Agent] = &[&Claude, &Codex, &Acp, &Llm, &Foreign];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {

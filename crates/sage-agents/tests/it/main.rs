@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
 mod acp;
+mod acp_real;
 mod bench;
 mod claude;
 mod claude_desk;
@@ -17,6 +18,7 @@ mod command;
 mod ending;
 mod fake;
 mod fake_llm;
+mod foreign;
 mod llm;
 mod nudge;
 mod output;

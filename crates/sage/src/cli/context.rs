@@ -14,6 +14,7 @@ use sage_engine::vfs::DiskFs;
 
 use super::config::Config;
 use super::failure::Failure;
+use super::reports::Reports;
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -61,6 +62,7 @@ impl Context {
             agents: self.config.agents(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
+            wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
             ..ExecutorConfig::default()
         };
         Engine {

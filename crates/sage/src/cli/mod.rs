@@ -32,6 +32,7 @@ mod logs;
 mod preflight;
 mod projection;
 mod questions;
+mod reports;
 mod result;
 mod resume;
 mod roster;

@@ -17,6 +17,7 @@ mod doctor;
 mod dsl;
 mod edits;
 mod faults;
+mod foreign;
 mod handoff;
 mod hedges;
 mod help;
