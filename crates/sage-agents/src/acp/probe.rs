@@ -14,7 +14,7 @@ pub async fn probe(config: &AgentConfig) -> Probe {
         let hint = format!("name its program in `command` of agent `{}`", config.name);
         return Probe { hint: Some(hint), ..Probe::default() };
     };
-    let Some(found) = config.program(program) else {
+    let Some(found) = config.program(program, Path::new(".")) else {
         let hint =
             format!("install `{program}`, or give its whole path in `command` of agent `{}`", config.name);
         return Probe { hint: Some(hint), ..Probe::default() };
