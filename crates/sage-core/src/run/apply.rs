@@ -250,6 +250,7 @@ impl Run {
         let step = self.step_mut(id);
         step.output = Some(output.clone());
         step.failure = None;
+        step.verdict = None;
         step.unknown = false;
         step.degraded |= stand_in;
         // What only stands in for a result must not be taken for one the next time.

@@ -3,6 +3,7 @@
 //! The answer reaches the agent only after it is in the journal. A question dies with its attempt: the session
 //! asks again when it goes on.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,8 +86,11 @@ impl RunLoop {
 
     fn rule(&self, id: StepId, ask: &PermissionAsk) -> Option<sage_core::approval::Ruling> {
         let access = self.run.operation(id).role.unwrap_or(Role::Implementer).access();
-        let project = self.around.project.to_string_lossy();
-        self.around.approvals.rules.decide(ask, access, &project, self.run.tally.usage.cost_usd)
+        let project = self.around.project.canonicalize().unwrap_or_else(|_| self.around.project.clone());
+        let paths = ask.paths.iter().map(|path| real(&project, path)).collect();
+        let ask = PermissionAsk { paths, ..ask.clone() };
+        let spent = self.run.tally.usage.cost_usd;
+        self.around.approvals.rules.decide(&ask, access, &project.to_string_lossy(), spent)
     }
 
     /// The oldest question of a step, or the one that was named.
@@ -144,6 +148,18 @@ impl RunLoop {
     }
 }
 
+/// Where a file really is: a link in the project does not make what it leads to a part of it. What cannot be
+/// told is no path of the project.
+fn real(project: &Path, path: &str) -> String {
+    let path = project.join(path);
+    let known = path.ancestors().find(|known| known.exists() || known.is_symlink());
+    let resolved = known.and_then(|known| {
+        let rest = path.strip_prefix(known).ok()?;
+        Some(known.canonicalize().ok()?.join(rest))
+    });
+    resolved.map_or_else(|| "..".to_string(), |path| path.to_string_lossy().trim_end_matches('/').to_string())
+}
+
 /// How questions are answered where no person does.
 #[derive(Clone, Debug, Default)]
 pub struct Approvals {
@@ -155,4 +171,28 @@ pub struct Approvals {
 
 pub(super) fn desk(sender: &mpsc::Sender<Input>, id: StepId, attempt: u32) -> sage_core::port::Questions {
     sage_core::port::Questions::new(Arc::new(Desk { sender: sender.clone(), id, attempt }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: R17
+    #[test]
+    fn a_link_out_of_the_project_leads_out_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let project = root.join("p");
+        std::fs::create_dir_all(project.join("src")).unwrap();
+        std::fs::create_dir_all(root.join("else")).unwrap();
+        std::os::unix::fs::symlink("../else", project.join("out")).unwrap();
+        std::os::unix::fs::symlink("nowhere", project.join("gone")).unwrap();
+        let real = |path: &str| real(&project, path);
+        let inside = |path: &str| format!("{}/{path}", project.display());
+        assert_eq!(real("src/new/a.rs"), inside("src/new/a.rs"));
+        assert_eq!(real(&inside("src/a.rs")), inside("src/a.rs"));
+        assert_eq!(real("out/x"), root.join("else/x").display().to_string());
+        assert_eq!(real("gone"), "..");
+        assert!(real("/etc/passwd").starts_with("/etc/"));
+    }
 }

@@ -71,6 +71,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         timeout_ms: None,
         idle_timeout_ms: None,
         unknown: false,
+        fresh: false,
         feedback: None,
     }
 }
