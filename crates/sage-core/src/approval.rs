@@ -82,7 +82,7 @@ impl Rules {
             AskKind::Read if self.read_only => allow("it only reads"),
             AskKind::Write if self.writes(&paths) => allow("it writes where it may"),
             AskKind::Run if self.runs(ask) => allow("the command is allowed"),
-            _ if self.is_cheap(spent_usd) => allow("little has been spent"),
+            _ if self.is_cheap(ask, access, spent_usd) => allow("little has been spent"),
             _ => None,
         })
     }
@@ -115,8 +115,11 @@ impl Rules {
         command.is_some_and(|command| self.commands.iter().any(|pattern| matches(pattern, command)))
     }
 
-    fn is_cheap(&self, spent_usd: Option<f64>) -> bool {
-        self.under_usd.is_some_and(|limit| spent_usd.unwrap_or(0.0) < limit)
+    /// What nobody counts is not cheap, and who may not write does not get a shell for being cheap.
+    fn is_cheap(&self, ask: &PermissionAsk, access: Access, spent_usd: Option<f64>) -> bool {
+        let harmless = access.write || matches!(ask.kind, AskKind::Read | AskKind::Network);
+        let cheap = |limit| spent_usd.is_some_and(|spent| spent < limit);
+        harmless && self.under_usd.is_some_and(cheap)
     }
 }
 
@@ -127,7 +130,8 @@ fn forbidden(ask: &PermissionAsk, access: Access, paths: &[Option<&str>]) -> Opt
         AskKind::Write if !access.write => role("change files"),
         AskKind::Write if access.paths != Paths::All => {
             let outside = |path: &Option<&str>| !path.is_some_and(|path| access.paths.contains(path));
-            if paths.iter().any(outside) { role("change files there") } else { None }
+            let told = !paths.is_empty() && !paths.iter().any(outside);
+            if told { None } else { role("change files there") }
         }
         AskKind::Run if !access.run => role("run commands"),
         AskKind::Network if !access.network => role("use the network"),
@@ -142,8 +146,14 @@ fn inside<'a>(path: &'a str, project: &str) -> Option<&'a str> {
     } else {
         path
     };
-    let own = relative.split('/').next() == Some(".sage") || relative.split('/').any(|part| part == ".git");
-    (!own && !relative.split('/').any(|part| part == "..")).then_some(relative)
+    let mut parts = relative.split('/').filter(|part| !part.is_empty() && *part != ".");
+    (!parts.any(|part| part == ".." || is_own(part))).then_some(relative)
+}
+
+/// What decides about agents is not theirs to change: state, settings, hooks. Some disks ignore case.
+fn is_own(part: &str) -> bool {
+    const OWN: &[&str] = &[".sage", "sage.toml", ".git", ".claude", ".codex", ".gemini", ".mcp.json"];
+    OWN.iter().any(|name| part.eq_ignore_ascii_case(name))
 }
 
 /// `*` stands for anything, at any place.
@@ -205,7 +215,19 @@ mod tests {
         let implementer = |ask| said(&rules, &ask, Role::Implementer);
         assert_eq!(implementer(ask(AskKind::Read, "Read", Some("/etc/passwd"), None)), Some(true));
         assert_eq!(implementer(ask(AskKind::Write, "Write", Some("/p/src/a.rs"), None)), Some(true));
-        for outside in ["/etc/passwd", "../x", "/p/../q", "/pq/x", ".git/config", "/p/.sage/state/x"] {
+        for outside in [
+            "/etc/passwd",
+            "../x",
+            "/p/../q",
+            "/pq/x",
+            ".git/config",
+            "/p/.sage/state/x",
+            "./.sage/x",
+            "/p//.sage/x",
+            ".GIT/config",
+            "sage.toml",
+            "a/.claude/settings.json",
+        ] {
             assert_eq!(implementer(ask(AskKind::Write, "Write", Some(outside), None)), None, "{outside}");
         }
         assert_eq!(implementer(ask(AskKind::Write, "Write", None, None)), None);
@@ -240,6 +262,9 @@ mod tests {
         let decide = |spent| rules.decide(&run, Role::Implementer.access(), "/p", spent);
         assert!(decide(Some(0.99)).is_some_and(|ruling| ruling.allow));
         assert_eq!(decide(Some(1.0)), None);
+        assert_eq!(decide(None), None, "nobody knows what was spent");
+        let auditor = rules.decide(&run, Role::Auditor.access(), "/p", Some(0.1));
+        assert_eq!(auditor, None, "who may not write gets no shell for being cheap");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
-use crate::policy::Alternative;
+use crate::policy::{Alternative, FailureClass};
 use crate::run::step::{Failure, Output, Running, State};
 use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
 
@@ -223,6 +223,7 @@ impl Run {
             }
             End::Failed { class, message, partial } => {
                 let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
+                self.judged(id, *class, message);
                 self.step_mut(id).failure = Some(Box::new(failure));
                 self.count_failure(*class);
                 self.settle(id, State::Failed, now);
@@ -242,6 +243,15 @@ impl Run {
             self.step_mut(id).usage.get_or_insert_default().add(usage);
         } else if self.demand(id).spends && self.step(id).beside.iter().any(|b| b.attempt == attempt) {
             self.tally.unattributed += 1;
+        }
+    }
+
+    /// An attempt came to an end that everybody knows. Only what is wrong with its answer is worth telling.
+    fn judged(&mut self, id: StepId, class: FailureClass, message: &str) {
+        let step = self.step_mut(id);
+        step.unknown = false;
+        if class == FailureClass::Invalid {
+            step.verdict = Some(message.into());
         }
     }
 
@@ -285,6 +295,7 @@ impl Run {
         self.tally.retries += 1;
         self.step_mut(id).life_ms += event.ms;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
+        self.judged(id, event.class, &event.message);
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         // Of two beside each other the older one may be the last to fail.

@@ -68,8 +68,7 @@ fn of_run(run: &Run) -> Vec<Question> {
 fn permission(run: &Run, open: &OpenAsk) -> Question {
     let step = run.step(open.step).path.to_string();
     let commands = approval_commands(&run.feature, &step, &["approve".into()]);
-    let several = run.asks_of(open.step).count() > 1;
-    let named = |command: String| if several { format!("{command} --ask {}", open.ask.id) } else { command };
+    let named = |command: String| format!("{command} --ask {}", open.ask.id);
     Question {
         kind: "permission",
         feature: run.feature.clone(),

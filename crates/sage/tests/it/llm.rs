@@ -81,14 +81,14 @@ fn a_run_counts_every_token_that_its_models_sent() {
     ] {
         assert_eq!(classes[name].as_u64(), tokens, "{name} in {classes}");
     }
-    assert_eq!(sage.results("x")["p"]["chat"], "done");
+    assert_eq!(sage.results("x")[0]["results"]["chat"], "done");
 }
 
 // covers: S3, R3
 #[test]
 fn a_killed_run_goes_on_in_the_same_conversation() {
     let fake = FakeLlm::start(json!([
-        {"text": "I look.", "tool": {"name": "read_file", "input": {"path": "a.txt"}}, "times": 3},
+        {"match": "ask ", "text": "I look.", "tool": {"name": "read_file", "input": {"path": "a.txt"}}},
         {"hang": true, "times": 3},
         {"text": "whole"},
     ]))
