@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
-use sage_core::template::Kind;
+use sage_core::template::{Isolation, Kind};
 
 use crate::executor::ExecutorConfig;
 use crate::outcome::Miss;
 use crate::params::Params;
 use crate::process::{self, Finished, Limits, Marker, Spec};
 use crate::talk::Talk;
+use crate::worktree;
 
 /// An argument of Linux ends at 128 KiB; longer scripts go through a file.
 const ARGUMENT_BYTES: usize = 100 * 1024;
@@ -49,7 +50,8 @@ impl<'a> Attempt<'a> {
         let program = argv.next().ok_or_else(|| Miss::invalid("there is no program to start"))?;
         let nudge = self.nudge_file()?;
         let env = self.env(env, nudge.as_deref())?;
-        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, stdin };
+        let unset = if self.is_isolated() { worktree::unwanted_variables() } else { Vec::new() };
+        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, unset, stdin };
         let (limits, marker) = (self.limits(keep_stdout), self.marker());
         let running = process::run(&self.config.keeper, &spec, &limits, &marker, self.cx, on_stdout);
         let Some(nudge) = nudge else {
@@ -167,8 +169,15 @@ impl<'a> Attempt<'a> {
             ("SAGE_KEY".into(), self.call.key.clone().into()),
             ("SAGE_INPUT".into(), input.into()),
         ]);
+        if self.is_isolated() {
+            env.extend(worktree::variables(&self.cx.project));
+        }
         env.extend(nudge.map(|path| ("SAGE_NUDGE".into(), path.into())));
         Ok(env)
+    }
+
+    fn is_isolated(&self) -> bool {
+        self.call.isolation == Isolation::Worktree
     }
 
     fn marker(&self) -> Marker {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome};
+use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
 use crate::outcome::Miss;
-use crate::{fake, shell};
+use crate::{fake, shell, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,6 +29,10 @@ pub struct ExecutorConfig {
     pub agents: BTreeMap<String, AgentConfig>,
     /// Where sessions are kept; `None` switches them off.
     pub sessions: Option<PathBuf>,
+    /// Where the worktrees of isolated steps are; default: `.sage/worktrees` of the project.
+    pub worktrees: Option<PathBuf>,
+    /// How those report who know nothing of sage; `None` if nobody listens.
+    pub wakes: Option<Arc<dyn Wakes>>,
 }
 
 impl Default for ExecutorConfig {
@@ -39,6 +43,8 @@ impl Default for ExecutorConfig {
             output_cap: OUTPUT_CAP_BYTES,
             agents: BTreeMap::new(),
             sessions: None,
+            worktrees: None,
+            wakes: None,
         }
     }
 }
@@ -64,15 +70,20 @@ impl Executor {
 }
 
 impl StepExecutor for Executor {
-    fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
+    fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let config = Arc::clone(&self.config);
         Box::pin(async move {
+            let lease = match worktree::enter(&config, &mut cx, &call).await {
+                Ok(lease) => lease,
+                Err(miss) => return miss.into(),
+            };
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
-            match call.kind {
+            let outcome = match call.kind {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,
                 kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
-            }
+            };
+            worktree::leave(lease, &cx, outcome).await
         })
     }
 
@@ -82,10 +93,11 @@ impl StepExecutor for Executor {
         self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
     }
 
-    /// Any program prints its answer and nothing else; a scripted agent tells all that it does.
+    /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent
+    /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent);
-        configured.map_or(agent, |agent| agent.adapter.as_str()) != "command"
+        !["command", "foreign"].contains(&configured.map_or(agent, |agent| agent.adapter.as_str()))
     }
 }
 

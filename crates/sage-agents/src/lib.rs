@@ -9,15 +9,20 @@
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
 //! and only a checked outcome is a success.
 
+mod acp;
 pub mod agent;
 mod attempt;
+mod claude;
 mod codex;
 mod command;
 mod complaint;
 mod executor;
 mod fake;
 pub mod fake_llm;
+mod foreign;
+mod json_text;
 mod lines;
+pub mod llm;
 mod note;
 mod outcome;
 mod params;
@@ -25,6 +30,7 @@ mod process;
 pub mod session;
 mod shell;
 mod talk;
+pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};

@@ -13,6 +13,7 @@ pub mod duration;
 pub mod event;
 pub mod expr;
 pub mod graph;
+pub mod handoff;
 pub mod key;
 pub mod load;
 pub mod plan;

@@ -4,6 +4,7 @@
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
 mod ask;
+mod wakes;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+pub use wakes::{Report, ReportKind, Wakes};
 
 use crate::policy::FailureClass;
 use crate::role::Role;

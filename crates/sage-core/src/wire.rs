@@ -1,11 +1,15 @@
 //! The wire: what doors show, with the fields of the MCP tools of the same name. Built from a run, never stored
 //! as truth.
 
+mod asks;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
+use crate::template::Kind;
 use crate::verdict::Verdict;
+pub use asks::AskView;
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -45,8 +49,16 @@ pub struct StepView {
     pub tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What can be done about the error.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<crate::event::Ask>,
+    /// What its agent asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asks: Vec<AskView>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<String>,
 }
 
 /// The text of a wait reason: `slot(global)`, `dependency`, ...
@@ -70,6 +82,12 @@ fn until_text(what: &str, target: &str, until: Option<u64>) -> String {
         Some(until) => format!("{what}({target}, {})", rfc3339(until)),
         None => format!("{what}({target})"),
     }
+}
+
+/// What a person can do about a failed agent.
+pub fn hint(run: &Run, id: StepId) -> Option<&'static str> {
+    let failed = matches!(run.step(id).state, State::Failed) && run.kind(id) == Kind::Agent;
+    run.step(id).failure.as_ref().filter(|_| failed)?.class.hint()
 }
 
 impl StepView {
@@ -101,7 +119,10 @@ impl StepView {
                 .failure
                 .as_ref()
                 .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
+            hint: hint(run, id).map(str::to_string),
             question,
+            asks: run.asks_of(id).map(AskView::of).collect(),
+            session: step.session.as_deref().map(str::to_string),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Storage: `vfs` (all file access), `journal` (the truth), `blobs` (large values), `checkpoint` (a run's image
 //! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
 //! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
-//! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal).
+//! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal),
+//! `inbox` (wakes).
 
 pub mod background;
 pub mod blobs;
@@ -12,8 +13,10 @@ pub mod clock;
 pub mod control;
 pub mod digest;
 mod evaluate;
+pub mod handoff;
 pub mod image;
 mod import;
+pub mod inbox;
 pub mod journal;
 pub mod limits;
 pub mod lock;

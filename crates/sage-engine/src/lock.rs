@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 
 use crate::vfs::{make_private, open_regular};
+pub(crate) use owner::boot_id;
 pub use owner::{Owner, Stale};
 
 /// A look at a lock holds it for an instant, so a refusal is only believed after this, unless its owner lives.

@@ -12,7 +12,7 @@ use sage_core::event::End;
 use sage_core::expr::{Jq, ResultSchema};
 use sage_core::policy::{FailureClass, OnUnknown};
 use sage_core::port::{Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
-use sage_core::template::{Kind, Operation};
+use sage_core::template::{Isolation, Kind, Operation};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
@@ -161,7 +161,7 @@ impl Attempt {
             expect.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
         {
             match inside(&self.cx.project, file) {
-                Ok(path) if path.exists() => {}
+                Ok(path) if self.exists(&path, file).await => {}
                 Ok(_) => return refuse(format!("expected file `{file}` does not exist")),
                 Err(why) => return refuse(why),
             }
@@ -174,6 +174,17 @@ impl Attempt {
                 refuse(format!("expected command `{command}` to pass: {message}"))
             }
         }
+    }
+
+    /// An isolated step leaves its files where it works, and only the executor knows where that is.
+    async fn exists(&self, path: &Path, file: &str) -> bool {
+        if self.call.isolation == Isolation::None {
+            return path.exists();
+        }
+        let mut call = self.call.clone();
+        call.kind = Kind::Shell;
+        call.params = Map::from_iter([("argv".to_string(), json!(["test", "-e", file]))]);
+        matches!(self.executor.execute(self.cx.clone(), call).await, StepOutcome::Succeeded { .. })
     }
 
     async fn finish(&self, result: Value, artifacts: Vec<String>) -> End {

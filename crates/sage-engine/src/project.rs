@@ -71,6 +71,11 @@ impl Project {
         self.dir.join("sessions")
     }
 
+    /// Wakes (`inbox`).
+    pub fn inbox(&self) -> PathBuf {
+        self.dir.join("inbox")
+    }
+
     pub fn templates(&self) -> PathBuf {
         self.dir.join("templates")
     }

@@ -78,6 +78,12 @@ impl Feed {
         self.alive();
     }
 
+    /// Something came of the prompt that is not shown yet.
+    pub fn works(&self) {
+        drop(self.working());
+        self.alive();
+    }
+
     /// A tool is used: one line in the log.
     pub fn tool(&self, name: &str, input: &str) {
         let mut short: String = input.chars().take(INPUT_CHARS).collect();

@@ -28,15 +28,19 @@ pub use order::{Conversation, Order};
 pub use run::run;
 pub use turn::Turn;
 
+use crate::acp::Acp;
 use crate::attempt::Attempt;
+use crate::claude::Claude;
 use crate::codex::Codex;
+use crate::foreign::Foreign;
+use crate::llm::Llm;
 
 /// Everything that speaks this port, by the adapter's name.
 pub fn adapter(name: &str) -> Option<&'static dyn Agent> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
 
-static ADAPTERS: &[&dyn Agent] = &[&Codex];
+static ADAPTERS: &[&dyn Agent] = &[&Claude, &Codex, &Acp, &Llm, &Foreign];
 
 /// One kind of agent. Stateless: everything it needs to know comes with the order.
 pub trait Agent: Send + Sync {

@@ -1,7 +1,8 @@
 //! Stands in for the `sage` binary in this crate's tests: keeper, fake agent, and an owner that can be killed.
 //!
 //! `own <project> <script>` runs one shell step with a children lock at `<project>/lock`, or the fake agent
-//! if the script is a JSON list, and prints the outcome and its own peak memory in KiB.
+//! if the script is a JSON list, and prints the outcome and its own peak memory in KiB. With the name of a
+//! run after it, the step is isolated in a worktree.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig, fake_agent_main, keeper_main};
 use sage_core::port::{StepCall, StepCx, StepExecutor, StepOutcome, StopSignal};
-use sage_core::template::Kind;
+use sage_core::template::{Isolation, Kind};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
         ["debug", "fake-agent", script, "--attempt", attempt] => {
             fake_agent_main(Path::new(script), attempt.parse().unwrap_or(1))
         }
-        ["own", project, script] => own(Path::new(project), script).unwrap_or_else(|error| {
+        ["own", project, script, run @ ..] => own(Path::new(project), script, run).unwrap_or_else(|error| {
             eprintln!("{error}");
             ExitCode::FAILURE
         }),
@@ -28,14 +29,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
+fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> {
     let lock = std::fs::File::create(project.join("lock"))?;
     lock.try_lock_shared()?;
     let scratch = project.join("scratch");
     std::fs::create_dir_all(&scratch)?;
     let fake = script.starts_with('[');
     let call = StepCall {
-        run: format!("run_{}", std::process::id()),
+        run: run.first().map_or_else(|| format!("run_{}", std::process::id()), ToString::to_string),
         feature: "owned".into(),
         path: "phase/step".into(),
         kind: if fake { Kind::Agent } else { Kind::Shell },
@@ -46,7 +47,7 @@ fn own(project: &Path, script: &str) -> std::io::Result<ExitCode> {
         model: None,
         role: None,
         session: None,
-        isolation: Default::default(),
+        isolation: if run.is_empty() { Isolation::None } else { Isolation::Worktree },
         schema: None,
         input: serde_json::Value::Null,
         timeout_ms: None,

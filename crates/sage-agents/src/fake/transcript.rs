@@ -45,7 +45,6 @@ impl Transcript {
     /// The stream is over; a last line without its newline counts if it is whole.
     pub fn end(&mut self, tell: &dyn Fn(Progress)) {
         self.read(tell, |lines, take| lines.end(take));
-        self.garbage_lines += self.lines.overlong;
     }
 
     fn read(&mut self, tell: &dyn Fn(Progress), feed: impl FnOnce(&mut Lines, &mut dyn FnMut(&[u8]))) {
@@ -54,6 +53,7 @@ impl Transcript {
             Ok(line) => self.take(line, tell),
             Err(_) => self.garbage_lines += 1,
         });
+        self.garbage_lines += std::mem::take(&mut lines.overlong);
         self.lines = lines;
     }
 

@@ -22,7 +22,8 @@ pub fn stream(exchange: &Exchange<'_>) -> Vec<Piece> {
     let spend = spend(exchange, &blocks);
     // The first event has the input and hardly any output; the last one has the output.
     let output = spend.output_tokens.unwrap_or_default();
-    let begun = Spend { output_tokens: Some(output.min(1)), ..spend };
+    let first = output.saturating_sub(spend.reasoning.unwrap_or_default()).min(1);
+    let begun = Spend { output_tokens: Some(first), reasoning: None, ..spend };
     let start = event("message_start", json!({"message": message(exchange, &begun)}));
     let mut pieces = vec![start.sends(usage(&begun)), event("ping", json!({}))];
     if let Some(kind) = &turn.failed {
@@ -43,8 +44,13 @@ pub fn stream(exchange: &Exchange<'_>) -> Vec<Piece> {
         push_block(&mut pieces, index, block, turn.pace_ms);
     }
     let delta = json!({"stop_reason": stop_reason::anthropic(turn), "stop_sequence": null});
-    let rest = Usage { output: Some(output - output.min(1)), ..Usage::default() };
-    let end = event("message_delta", json!({"delta": delta, "usage": {"output_tokens": output}}));
+    let all = usage(&spend);
+    let rest = Usage {
+        output: all.output.map(|output| output - first),
+        reasoning: all.reasoning,
+        ..Usage::default()
+    };
+    let end = event("message_delta", json!({"delta": delta, "usage": output_usage(&spend)}));
     pieces.extend([end.sends(rest), event("message_stop", json!({}))]);
     pieces
 }
@@ -71,16 +77,27 @@ fn broken(kind: &str) -> Piece {
 }
 
 fn message(exchange: &Exchange<'_>, spend: &Spend) -> Value {
+    let mut usage = json!({
+        "input_tokens": spend.input_tokens,
+        "cache_creation_input_tokens": spend.cache_creation_input_tokens,
+        "cache_read_input_tokens": spend.cache_read_input_tokens,
+    });
+    if let (Some(usage), Value::Object(output)) = (usage.as_object_mut(), output_usage(spend)) {
+        usage.extend(output);
+    }
     json!({
         "id": exchange.numbers.id("msg"), "type": "message", "role": "assistant",
         "model": exchange.request["model"], "content": [], "stop_reason": null, "stop_sequence": null,
-        "usage": {
-            "input_tokens": spend.input_tokens,
-            "cache_creation_input_tokens": spend.cache_creation_input_tokens,
-            "cache_read_input_tokens": spend.cache_read_input_tokens,
-            "output_tokens": spend.output_tokens,
-        },
+        "usage": usage,
     })
+}
+
+fn output_usage(spend: &Spend) -> Value {
+    let mut usage = json!({"output_tokens": spend.output_tokens});
+    if let Some(reasoning) = spend.reasoning {
+        usage["output_tokens_details"] = json!({"thinking_tokens": reasoning});
+    }
+    usage
 }
 
 fn blocks(exchange: &Exchange<'_>) -> Vec<Value> {
@@ -108,7 +125,7 @@ fn spend(exchange: &Exchange<'_>, blocks: &[Value]) -> Spend {
         output_tokens: said.output_tokens.or_else(|| Some(rough(&blocks.to_vec().into()))),
         cache_read_input_tokens: said.cache_read_input_tokens.or(Some(0)),
         cache_creation_input_tokens: said.cache_creation_input_tokens.or(Some(0)),
-        reasoning: None,
+        reasoning: said.reasoning,
     }
 }
 
@@ -117,8 +134,9 @@ fn usage(spend: &Spend) -> Usage {
         input: spend.input_tokens,
         cache_read: spend.cache_read_input_tokens,
         cache_write: spend.cache_creation_input_tokens,
-        output: spend.output_tokens,
-        ..Usage::default()
+        output: spend.output_tokens.map(|all| all.saturating_sub(spend.reasoning.unwrap_or_default())),
+        reasoning: spend.reasoning,
+        cost_usd: None,
     }
 }
 

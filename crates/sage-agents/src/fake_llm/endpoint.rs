@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::log::Log;
 use super::script::Script;
 use super::server::{State, serve};
+use super::wire::Wire;
 
 #[derive(Debug)]
 pub struct FakeLlm {
@@ -68,7 +69,11 @@ impl FakeLlm {
 
     /// The bodies of requests for an answer, which are those that a turn was played for.
     pub fn prompts(&self) -> Vec<Value> {
-        let asks = |request: &Value| request["method"] == "POST" && request["body"].is_object();
+        let asks = |request: &Value| {
+            let path = request["path"].as_str().unwrap_or_default();
+            let path = path.split('?').next().unwrap_or_default();
+            request["method"] == "POST" && request["body"].is_object() && Wire::of(path).is_some()
+        };
         self.requests().into_iter().filter(asks).map(|mut request| request["body"].take()).collect()
     }
 

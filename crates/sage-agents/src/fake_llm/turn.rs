@@ -71,7 +71,7 @@ pub struct Spend {
     pub cache_read_input_tokens: Option<u64>,
     #[serde(alias = "cacheCreationInputTokens")]
     pub cache_creation_input_tokens: Option<u64>,
-    /// Part of `output_tokens`; only OpenAI's protocols send it.
+    /// Part of `output_tokens`.
     pub reasoning: Option<u64>,
 }
 

@@ -27,6 +27,8 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Added to the inherited environment.
     pub env: Vec<(OsString, OsString)>,
+    /// Taken out of it before.
+    pub unset: Vec<OsString>,
     /// A file, never a pipe: a program that does not read cannot block anybody.
     pub stdin: Option<PathBuf>,
 }
@@ -65,6 +67,11 @@ pub fn spawn<'a>(
         .stdout(Stdio::from(stdout_end))
         .stderr(Stdio::from(stderr_end))
         .process_group(0);
+    for name in &spec.unset {
+        if !spec.env.iter().any(|(own, _)| own == name) {
+            command.env_remove(name);
+        }
+    }
 
     let guard = SPAWN.lock().unwrap_or_else(PoisonError::into_inner);
     let inherited = inherited.map(inheritable).collect::<io::Result<Vec<File>>>()?;

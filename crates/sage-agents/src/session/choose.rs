@@ -130,7 +130,7 @@ fn decide(
     }
     if !agent.knows(config, &id, &cwd) || is_spoiled(&opened.record, call) {
         let prompt = earlier(&opened, task);
-        opened.forget();
+        opened.forget(task, "the conversation cannot go on");
         return Chosen::new(opened, prompt, Conversation::New { id: new_id() }, Continuity::Reloaded);
     }
     let prompt = match same {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sage_core::handoff::{BrokenSession, Handoff};
 use sage_core::port::{Continuity, StepCall, StepOutcome, Usage};
+use sage_core::role::Role;
 use serde_json::{Value, json};
 
 use super::choose::{miss, new_id};
@@ -47,13 +49,39 @@ impl Opened {
         turn.get("answer").cloned()
     }
 
-    /// The conversation cannot go on; the session does, in another one.
-    pub fn forget(&mut self) {
+    /// The conversation cannot go on; the session does, in another one. What is known of it is handed over.
+    pub fn forget(&mut self, task: &str, why: &str) {
+        self.hand_over(task, why);
         self.record.conversation = None;
         self.record.parent = None;
         self.record.counters = None;
         self.record.context_tokens = None;
         self.record.reloads += 1;
+    }
+}
+
+impl Opened {
+    /// For people and for whoever takes the work over: `handoff.json` beside the record.
+    fn hand_over(&self, task: &str, why: &str) {
+        let last = self.store.load_turn(&self.record.id, self.record.turns.len()).unwrap_or_default();
+        let said = match &last["answer"] {
+            Value::Null => last["text"].as_str().unwrap_or_default().to_string(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let broken = BrokenSession {
+            role: self.record.role.as_deref().and_then(|role| Role::parse(role).ok()),
+            session: &self.record.id,
+            feature: last["feature"].as_str().unwrap_or_default(),
+            step: &self.call.step,
+            prompt: task,
+            partial: &said,
+            files: &[],
+            why,
+        };
+        let (id, at) = (ulid::Ulid::generate().to_string(), sage_core::wire::rfc3339(now_ms()));
+        // A convenience: the new conversation is told all of it anyway.
+        let _ = self.store.save_handoff(&self.record.id, &Handoff::from_session(&broken, &id, &at));
     }
 }
 
@@ -197,7 +225,7 @@ impl Chosen {
         let Some(mut opened) = self.opened() else { return false };
         opened.record.turns.pop();
         let prompt = earlier(&opened, task);
-        opened.forget();
+        opened.forget(task, "the agent does not know its conversation");
         drop(opened);
         self.prompt = prompt;
         self.conversation = Conversation::New { id: new_id() };

@@ -3,6 +3,7 @@
 //! ```text
 //! .sage/sessions/<id>/session.json   what is known about it (record.rs)
 //!                     turn-<n>.json  what was asked and answered, kept for people and for a broken conversation
+//!                     handoff.json   what was known when a conversation could not go on
 //!                     lock           held while a turn runs; freed by death
 //! ```
 //! A step without `session` has one of its own, named by run, step and key: killed in the middle of a turn it
@@ -12,6 +13,8 @@ mod choose;
 mod chosen;
 mod record;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use choose::choose;
 pub use chosen::Chosen;

@@ -100,6 +100,10 @@ impl Store {
         serde_json::from_slice(&text).ok()
     }
 
+    pub fn save_handoff(&self, id: &str, handoff: &impl Serialize) -> Result<(), SessionError> {
+        self.write(id, "handoff.json", handoff, false)
+    }
+
     /// The right to use a session; `None` while somebody else has it.
     pub fn lock(&self, id: &str) -> Result<Option<SessionLock>, SessionError> {
         check_id(id)?;

@@ -16,7 +16,7 @@ fn fault(name: &str) -> Bench {
 async fn a_turn_says_writes_runs_and_answers() {
     let turn = json!({
         "say": "working", "write": {"docs/a.md": "text"}, "run": "echo noise; echo ran > ran",
-        "ask": {"tool": "bash", "input": {}}, "usage": {"input": 10, "cacheRead": 5, "output": 2},
+        "usage": {"input": 10, "cacheRead": 5, "output": 2},
         "result": {"ok": true}, "claims": [{"subject": "x"}],
     });
     let bench = Bench::fake(json!([turn]));
@@ -26,6 +26,17 @@ async fn a_turn_says_writes_runs_and_answers() {
     assert_eq!(usage, expected);
     assert_eq!((bench.read("docs/a.md"), bench.read("ran")), ("text".to_string(), "ran\n".to_string()));
     assert_eq!(bench.usages(), [expected]);
+}
+
+// covers: P3
+#[tokio::test]
+async fn what_nobody_allows_is_not_done_and_the_agent_is_told() {
+    let turn =
+        json!({"ask": {"tool": "Bash", "input": {"command": "x"}}, "run": "echo ran > ran", "result": 1});
+    let bench = Bench::fake(json!([turn]));
+    assert_eq!(bench.run().await.succeeded(), 1);
+    assert_eq!(bench.read("ran"), "");
+    assert!(bench.read(".scratch/stdout.log").contains("denied: `Bash` is not allowed"));
 }
 
 // covers: R7

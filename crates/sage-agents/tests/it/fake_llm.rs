@@ -111,14 +111,16 @@ fn anthropic_is_the_same_streamed_and_whole() {
     assert_eq!(whole["stop_reason"], "tool_use");
     let usage = json!({
         "input_tokens": 100, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 40, "output_tokens": 30,
+        "output_tokens_details": {"thinking_tokens": 10},
     });
     assert_eq!(whole["usage"], usage);
     let stated = Usage {
         input: Some(100),
         cache_read: Some(40),
         cache_write: Some(5),
-        output: Some(30),
-        ..Usage::default()
+        output: Some(20),
+        reasoning: Some(10),
+        cost_usd: None,
     };
     assert_eq!(fake.sent_usage(), stated);
 

@@ -2,7 +2,15 @@
 //! polled with a deadline, and every bench checks at its end that none of its processes is left.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
+mod acp;
+mod acp_real;
 mod bench;
+mod claude;
+mod claude_desk;
+mod claude_mcp;
+mod claude_sessions;
+mod claude_stand_in;
+mod claude_tools;
 mod codex;
 mod codex_bench;
 mod codex_faults;
@@ -10,9 +18,12 @@ mod command;
 mod ending;
 mod fake;
 mod fake_llm;
+mod foreign;
+mod llm;
 mod nudge;
 mod output;
 mod owner;
 mod server;
 mod shell;
 mod tree;
+mod worktree;

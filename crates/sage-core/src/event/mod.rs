@@ -6,18 +6,19 @@
 
 mod agents;
 mod limits;
+mod run;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 pub use agents::*;
 pub use limits::*;
+pub use run::*;
 
-use crate::budget::{Amount, Cap};
+use crate::budget::Amount;
 use crate::digest::Digest;
 use crate::policy::FailureClass;
 use crate::port::Usage;
@@ -141,186 +142,6 @@ impl Payload {
     /// Where neither is given, the JSON is `null`: that is how an absent field and a null look alike in JSON.
     pub fn is_blob(&self) -> bool {
         self.bytes.is_some()
-    }
-}
-
-/// A template as it was when the run took it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Frozen {
-    pub name: String,
-    /// File it came from, relative to the project where it can be; built-in ones have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    pub format: crate::source::Format,
-    pub text: String,
-}
-
-/// Limits that the fold needs to know to say why a step waits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Settings {
-    pub parallel: u32,
-    /// At once in all runs of the project together; a run that may do more by itself counts with that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<u32>,
-    #[serde(default)]
-    pub sequential: bool,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pools: BTreeMap<String, u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// P0 to P3, of steps that have none of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u8>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Cap>,
-    /// The provider, with account, behind each agent that has one: whose limits its calls count in.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub providers: BTreeMap<String, String>,
-    /// What each agent may spend in this run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub agent_budgets: BTreeMap<String, Cap>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunStarted {
-    pub core: u32,
-    pub run: String,
-    pub feature: String,
-    pub title: String,
-    pub template: Frozen,
-    /// Templates that `workflow` steps name, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<Frozen>,
-    pub inputs: Map<String, Value>,
-    pub settings: Settings,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum OpenMode {
-    Start,
-    /// Failed, cancelled and blocked steps get another chance.
-    Resume,
-    /// Only to deliver a signal; nothing is started.
-    Signal,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunOpened {
-    pub mode: OpenMode,
-    pub pid: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settings: Option<Settings>,
-    /// Nobody asked for it: it goes on after a crash or an answer, and what failed has had its chances.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unattended: bool,
-}
-
-impl RunOpened {
-    pub fn new(mode: OpenMode, pid: u32) -> RunOpened {
-        RunOpened { mode, pid, settings: None, unattended: false }
-    }
-}
-
-/// What an owner's loop did with its time, since it took the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LoopTime {
-    /// Not ready to take the next input.
-    pub busy_us: u64,
-    pub total_us: u64,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunEdited {
-    pub template: Frozen,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<Frozen>,
-    pub inputs: Map<String, Value>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunRewound {
-    pub from: String,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunImported {
-    pub from: String,
-    /// Phase id -> operation id -> result. Only whole, finished phases.
-    pub phases: BTreeMap<String, BTreeMap<String, Payload>>,
-}
-
-/// Why a run stands still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum PauseReason {
-    User,
-    Interrupted,
-    Approval,
-    Unknown,
-    Join,
-    Timeout,
-    Storage,
-    /// Only a known time is awaited and the caller did not want to wait for it.
-    Sleep,
-    /// An account has no quota left.
-    Quota,
-    /// A breaker is open.
-    Breaker,
-    /// What may be spent is used up.
-    Budget,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunPaused {
-    pub reason: PauseReason,
-    /// What is needed to go on, where that is more than the reason says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signal: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loop_time: Option<LoopTime>,
-}
-
-impl RunPaused {
-    pub fn new(reason: PauseReason) -> RunPaused {
-        RunPaused { reason, needs: None, until: None, signal: None, loop_time: None }
-    }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunCancelled {
-    pub resumable: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signal: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunFinished {
-    pub verdict: crate::verdict::Verdict,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loop_time: Option<LoopTime>,
-}
-
-impl RunFinished {
-    pub fn new(verdict: crate::verdict::Verdict) -> RunFinished {
-        RunFinished { verdict, loop_time: None }
     }
 }
 

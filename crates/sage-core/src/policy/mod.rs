@@ -139,6 +139,23 @@ impl FailureClass {
         FailureClass::Budget,
     ];
 
+    /// What a person can do about an agent that failed like this, where there is more to say than the message.
+    pub fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            FailureClass::Auth => "log in to the agent (`sage agents` shows who is), then resume",
+            FailureClass::Transient => "its service had trouble; resume later, nothing that is done is lost",
+            FailureClass::RateLimit => "its provider wants fewer calls at once (`sage limits`)",
+            FailureClass::Quota => "its account is used up; resume after the reset, or name a `fallback`",
+            FailureClass::Timeout => {
+                "it was cut off; `sage logs` shows where it stood, `timeout` gives it more"
+            }
+            FailureClass::Lost => "its program ended without a word; `sage logs` shows its last ones",
+            FailureClass::Invalid => "it answered, but not as asked; `sage logs` shows what it said",
+            FailureClass::Budget => "`sage budget` shows what was spent and raises the cap",
+            FailureClass::Failed | FailureClass::Rejected => return None,
+        })
+    }
+
     /// The target refused the work without doing it: nothing is wrong with the step itself.
     pub fn refused(self) -> bool {
         matches!(self, FailureClass::RateLimit | FailureClass::Quota)

@@ -63,11 +63,12 @@ impl Questions {
     /// Open from this call on, not only from the first poll.
     pub fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
         self.open.fetch_add(1, Ordering::SeqCst);
-        let (open, answer) = (Open(Arc::clone(&self.open)), self.asks.ask(ask));
-        Box::pin(async move {
-            let _open = open;
-            answer.await
-        })
+        let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask(ask));
+        Box::pin(std::future::poll_fn(move |cx| {
+            // Closed when the answer is there, or when nobody waits for it any more.
+            let _held = &open;
+            answer.as_mut().poll(cx)
+        }))
     }
 
     pub fn open(&self) -> u32 {

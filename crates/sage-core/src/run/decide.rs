@@ -4,6 +4,7 @@ use crate::event::PauseReason;
 use crate::run::step::State;
 use crate::run::{Judgement, PhaseId, Run, Status, StepId};
 use crate::target::HoldReason;
+use crate::template::Kind;
 use crate::verdict::Verdict;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub enum Action {
     /// Nothing can go on until somebody acts.
     Pause(PauseReason),
 }
+
+/// What agents wait for while too many wakes are unhandled; parked like a pool (`TargetParked`).
+pub const INBOX: &str = "inbox";
 
 /// Why a step that could be running is not (DESIGN §4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +130,9 @@ impl Run {
 
     fn ready_reason(&self, id: StepId) -> Option<Wait> {
         let pools = self.demand(id).pools.iter().map(|(pool, _)| format!("pool:{pool}"));
-        let own = self.targets_of(id).into_iter().chain(pools).chain(["pool:global".to_string()]);
+        let inbox = (self.kind(id) == Kind::Agent).then(|| INBOX.to_string());
+        let shared = ["pool:global".to_string()].into_iter().chain(inbox);
+        let own = self.targets_of(id).into_iter().chain(pools).chain(shared);
         let parked = own.into_iter().find_map(|target| self.parked.get_key_value(&target));
         if let Some((target, parked)) = parked {
             return Some(match parked.reason {

@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 pub use agents::OpenAsk;
 pub use apply::FoldError;
-pub use decide::{Action, Unowned, Wait};
+pub use decide::{Action, INBOX, Unowned, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};

@@ -190,6 +190,71 @@ fn a_crash_makes_running_steps_ready_again_and_keeps_the_rest() {
     story.refold();
 }
 
+// covers: P8
+#[test]
+fn a_run_that_goes_on_by_itself_does_not_try_failed_steps_again() {
+    let mut story = Story::new(BRANCHES);
+    story.fail("a/long").begin("a/short");
+    story.tell(RunOpened { unattended: true, ..RunOpened::new(OpenMode::Resume, 2) });
+    assert_eq!(story.state("a/long"), "failed");
+    assert_eq!(story.wanted(), ["a/urgent", "a/short"]);
+    story.tell(RunOpened::new(OpenMode::Resume, 3));
+    assert_eq!(story.state("a/long"), "waiting");
+    story.refold();
+}
+
+const ASKS: &str = "
+name: t
+phases:
+  - id: p
+    operations:
+      - { id: ok, type: approval, params: { message: Go on? } }
+";
+
+// covers: P8, S1
+#[test]
+fn what_becomes_of_a_run_that_nobody_owns() {
+    let mut story = Story::new(ASKS);
+    assert_eq!(story.run.unowned(false), Unowned::GoesOn, "nobody has owned it yet, or its owner died");
+    story.begin("p/ok").tell(RunPaused::new(PauseReason::Approval));
+    assert_eq!(story.run.unowned(false), Unowned::Waits);
+    story.tell(RunPaused { until: Some(9), ..RunPaused::new(PauseReason::Quota) });
+    assert_eq!((story.run.unowned(false), story.run.unowned(true)), (Unowned::GoesOn, Unowned::Waits));
+    story.tell(RunPaused::new(PauseReason::Approval));
+    let answered = StepAnswered {
+        step: "p/ok".into(),
+        choice: "approve".into(),
+        by: "eva".into(),
+        message: None,
+        result: payload("1"),
+        signal: None,
+    };
+    story.tell(answered);
+    assert_eq!(story.run.unowned(false), Unowned::GoesOn, "a person has acted");
+    story.tell(RunPaused::new(PauseReason::User));
+    assert_eq!(story.run.unowned(false), Unowned::Waits, "and has acted again");
+    story.tell(RunFinished::new(Verdict::Failed));
+    assert_eq!(story.run.unowned(false), Unowned::Closed);
+    story.refold();
+}
+
+// covers: S1
+#[test]
+fn the_loops_of_all_owners_count_together() {
+    let mut story = Story::new(BRANCHES);
+    let time = |busy_us, total_us| Some(LoopTime { busy_us, total_us });
+    let share = |story: &Story| crate::wire::WorkflowMetrics::of(&story.run).orchestrator_blocked_share;
+    assert_eq!(share(&story), None);
+    // An owner that stays tells the same time again, only more of it.
+    story.tell(RunPaused { loop_time: time(10, 1_000), ..RunPaused::new(PauseReason::Quota) });
+    story.tell(RunPaused { loop_time: time(20, 2_000), ..RunPaused::new(PauseReason::Quota) });
+    assert_eq!(share(&story), Some(0.01));
+    story.tell(RunOpened::new(OpenMode::Resume, 2));
+    story.tell(RunFinished { loop_time: time(180, 2_000), ..RunFinished::new(Verdict::Succeeded) });
+    assert_eq!(share(&story), Some(0.05));
+    story.refold();
+}
+
 /// A tiny generator: the tests must be the same every time.
 fn random(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
@@ -251,7 +316,13 @@ fn play(seed: u64) {
         }
         if crashes > 0 && random(&mut seed).is_multiple_of(20) {
             crashes -= 1;
-            story.tell(RunOpened::new(OpenMode::Resume, 1));
+            // A person resumes it, or it goes on by itself in the background.
+            let unattended = random(&mut seed).is_multiple_of(2);
+            let failed =
+                |story: &Story| story.run.steps.iter().filter(|s| matches!(s.state, State::Failed)).count();
+            let before = failed(&story);
+            story.tell(RunOpened { unattended, ..RunOpened::new(OpenMode::Resume, 1) });
+            assert!(!unattended || failed(&story) == before, "seed {seed}: what failed stays failed");
         }
         let wanted = story.wanted();
         let running: Vec<String> = story

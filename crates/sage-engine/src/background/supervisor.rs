@@ -129,6 +129,11 @@ impl Supervisor {
         Ok(self.lock.is_none())
     }
 
+    /// The project was removed, or its state: there is nothing to come back to.
+    pub fn is_homeless(&self) -> bool {
+        !self.engine.project.supervisor().exists()
+    }
+
     /// A person wants it to end: owners pause their runs, and nobody starts them again until they are resumed.
     /// Gives those that are still there; called again, it is more urgent.
     pub fn stop(&mut self) -> Vec<Owner> {

@@ -91,13 +91,13 @@ impl fmt::Display for Owner {
 }
 
 #[cfg(target_os = "linux")]
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     String::new()
 }
 

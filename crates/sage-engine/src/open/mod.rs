@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::background::Record;
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
+use crate::inbox::Inbox;
 use crate::journal::{Head, JournalError};
 use crate::limits::Limits;
 use crate::lock::{FeatureLock, LockError, Owner};
@@ -48,6 +49,8 @@ pub struct Engine {
     pub min_free_bytes: u64,
     /// How questions of agents are answered where no person does.
     pub approvals: Arc<crate::run_loop::Approvals>,
+    /// Where runs tell that something ended or waits; `None` tells nobody.
+    pub wakes: Option<Inbox>,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }

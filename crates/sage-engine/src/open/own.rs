@@ -77,6 +77,7 @@ impl Engine {
             prices: self.prices.clone(),
             min_free_bytes: self.min_free_bytes,
             approvals: self.approvals.clone(),
+            wakes: self.wakes.clone(),
             earlier: self.earlier(),
         };
         let member =

@@ -58,11 +58,10 @@ impl Engine {
         if !unattended {
             self.take_from_background(feature)?;
         }
-        let opened = RunOpened {
-            settings: request.settings,
-            unattended,
-            ..RunOpened::new(OpenMode::Resume, std::process::id())
-        };
+        // Left to the background when it was new: this is its start.
+        let mode = if unattended && run.tally.opened == 0 { OpenMode::Start } else { OpenMode::Resume };
+        let opened =
+            RunOpened { settings: request.settings, unattended, ..RunOpened::new(mode, std::process::id()) };
         let file = self.open_event(&mut run, &mut journal, file, opened, now)?;
         let owned = self.own(run, journal, file, lock, notices, request.no_wait, false)?;
         Ok(Resumed::Owned(Box::new(owned)))

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::timers::Timer;
 use super::{Input, Live, RunLoop};
 use crate::control;
+use crate::inbox::Wake;
 use crate::limits::Permit;
 use crate::perform::{Attempt, Checks, Ended};
 use crate::prepare::{Facts, Wanted};
@@ -24,6 +25,15 @@ pub(super) enum Effect {
     Reply(super::asks::Reply, Permission),
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
+    /// Others are told of it.
+    Tell { seq: u64, wake: Box<Wake> },
+}
+
+impl Effect {
+    /// Telling others changes nothing of the run: nobody need wait for it.
+    pub(super) fn is_of_the_run(&self) -> bool {
+        !matches!(self, Effect::Tell { .. })
+    }
 }
 
 impl RunLoop {
@@ -36,6 +46,21 @@ impl RunLoop {
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }
+            Effect::Tell { seq, wake } => {
+                if let Some(poster) = &self.poster {
+                    poster.post(seq, *wake);
+                }
+            }
+        }
+    }
+
+    /// Waits a moment for what is still to be told, off the loop's own thread where it can.
+    pub(super) async fn finish_posts(&mut self, durable: bool) {
+        let Some(poster) = self.poster.take() else { return };
+        let head = self.durable.seq;
+        // Without a journal that can be trusted, the next owner looks for itself.
+        if durable {
+            let _ = tokio::task::spawn_blocking(move || poster.finish(head)).await;
         }
     }
 

@@ -32,7 +32,8 @@ impl RunLoop {
 
     /// No attempt and no preparation is under way.
     pub(super) fn idle(&self) -> bool {
-        self.live.is_empty() && self.held.is_empty() && self.effects.is_empty() && self.repeating.is_empty()
+        let effects = self.effects.iter().any(|(_, effect)| effect.is_of_the_run());
+        self.live.is_empty() && self.held.is_empty() && !effects && self.repeating.is_empty()
     }
 
     /// Everything was stopped: say so in the journal, once.

@@ -10,12 +10,14 @@ use std::time::Duration;
 use sage_core::budget::{Amount, Short};
 use sage_core::event::{LimitsChanged, StepFellBack, StepFinished, TargetParked, TargetReleased};
 use sage_core::policy::{Alternative, FailureClass, FallbackOn, OnBudget};
-use sage_core::run::{DemandId, Lane, Parked, StepId};
+use sage_core::run::{DemandId, INBOX, Lane, Parked, StepId};
 use sage_core::target::{Estimate, Hold, HoldReason};
+use sage_core::template::Kind;
 use tokio::time::Instant;
 
 use super::timers::Timer;
 use super::{LoopError, RunLoop};
+use crate::inbox::{Inbox, Pressure};
 use crate::limits::{Answer, Member, Permit, PoolWant, Refused, Want};
 use crate::prepare::Start;
 
@@ -41,6 +43,8 @@ pub(super) enum Why {
     Others(Option<String>),
     Target(String, Hold),
     Budget(Box<Short>),
+    /// So many wakes are unhandled that no new agent starts.
+    Inbox(usize),
 }
 
 #[derive(Debug)]
@@ -139,6 +143,7 @@ impl Gate {
 impl RunLoop {
     /// Asks for everything that one attempt of the step needs; all of it or nothing.
     pub(super) fn ask(&mut self, id: StepId) -> Result<Granted, Why> {
+        self.room_in_inbox(id)?;
         let history = self.experience(id);
         let reserve = self.reservation(id, history).map_err(|short| Why::Budget(Box::new(short)))?;
         let targets = self.targets(id);
@@ -155,6 +160,15 @@ impl RunLoop {
             Answer::Refused(Refused::Target { target, hold }) => Err(Why::Target(target, hold)),
             Answer::Refused(Refused::Pool { pool }) => Err(Why::Others(Some(pool))),
             Answer::Refused(Refused::Busy) => Err(Why::Others(None)),
+        }
+    }
+
+    /// Agents report to an inbox that somebody must be able to empty.
+    fn room_in_inbox(&self, id: StepId) -> Result<(), Why> {
+        let inbox = self.around.wakes.as_ref().filter(|_| self.run.kind(id) == Kind::Agent);
+        match inbox.map(Inbox::pressure) {
+            Some(Pressure::Full(unhandled)) => Err(Why::Inbox(unhandled)),
+            _ => Ok(()),
         }
     }
 
@@ -220,14 +234,17 @@ impl RunLoop {
             return self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop);
         }
         let wait = match &why {
-            Why::Others(_) => ASK_AGAIN,
+            Why::Others(_) | Why::Inbox(_) => ASK_AGAIN,
             Why::Target(_, hold) => self.wait_of(hold),
             // Only what happens in this run can change it, and that reopens the gate.
             Why::Budget(_) => Duration::from_secs(3_600),
         };
         self.gate.queued |= matches!(why, Why::Others(_));
         if let Why::Others(Some(pool)) = &why {
-            self.tell_slot(pool.clone())?;
+            self.tell_slot(format!("pool:{pool}"), "other runs have all of its slots".into())?;
+        }
+        if let Why::Inbox(unhandled) = &why {
+            self.tell_slot(INBOX.into(), format!("{unhandled} wakes are unhandled"))?;
         }
         let look_again = Instant::now() + wait;
         self.gate.closed.insert(self.run.lane(id), Closed { why, look_again });
@@ -241,14 +258,13 @@ impl RunLoop {
         left.map_or(ASK_AGAIN, |ms| Duration::from_millis(ms).min(LOOK_AGAIN))
     }
 
-    /// Other runs have the slots. Told when it lasts: slots change hands all the time.
-    fn tell_slot(&mut self, pool: String) -> Result<(), LoopError> {
-        let since = *self.gate.slots.entry(pool.clone()).or_insert_with(Instant::now);
+    /// There is no room. Told when it lasts: slots change hands all the time.
+    fn tell_slot(&mut self, place: String, message: String) -> Result<(), LoopError> {
+        let since = *self.gate.slots.entry(place.clone()).or_insert_with(Instant::now);
         if since.elapsed() < LOOK_AGAIN {
             return Ok(());
         }
-        let message = "other runs have all of its slots".into();
-        self.tell_parked(format!("pool:{pool}"), &Hold { reason: HoldReason::Pool, until: None, message })
+        self.tell_parked(place, &Hold { reason: HoldReason::Pool, until: None, message })
     }
 
     fn tell_parked(&mut self, target: String, hold: &Hold) -> Result<(), LoopError> {
@@ -275,7 +291,9 @@ impl RunLoop {
             return Ok(());
         }
         let pools = self.run.parked.keys().filter(|name| name.starts_with("pool:")).cloned();
-        let told: Vec<String> = self.run.targets_of(id).into_iter().chain(pools).collect();
+        // Only an agent has been asked about the inbox.
+        let inbox = (self.run.kind(id) == Kind::Agent).then(|| INBOX.to_string());
+        let told: Vec<String> = self.run.targets_of(id).into_iter().chain(pools).chain(inbox).collect();
         for target in told {
             if self.run.parked.contains_key(&target) {
                 self.emit(TargetReleased { target })?;

@@ -46,6 +46,7 @@ use tokio::time::Instant;
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
+use crate::inbox::{Inbox, Poster, wake_of};
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
 use crate::perform::{Checks, Ended};
@@ -84,6 +85,7 @@ pub struct Surroundings {
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
     pub approvals: Arc<Approvals>,
+    pub wakes: Option<Inbox>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
 }
@@ -212,6 +214,8 @@ pub struct RunLoop {
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
     attention: Attention,
+    /// Tells others, where that is wanted.
+    poster: Option<Poster>,
     done: bool,
 }
 
@@ -236,6 +240,10 @@ impl RunLoop {
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
+        let poster = around
+            .wakes
+            .clone()
+            .map(|inbox| Poster::new(inbox, around.vfs.clone(), around.run_dir.clone(), durable.seq));
         RunLoop {
             around,
             options,
@@ -262,6 +270,7 @@ impl RunLoop {
             pausing: None,
             image,
             attention: Attention::default(),
+            poster,
             done: false,
         }
     }
@@ -294,6 +303,7 @@ impl RunLoop {
             }
         }
         self.image.finish(&self.run, self.durable);
+        self.finish_posts(result.is_ok()).await;
         result.map(|()| (self.run, self.history))
     }
 
@@ -363,7 +373,13 @@ impl RunLoop {
         let (mut event, now) = (event.into(), self.around.clock.now_ms());
         self.attention.stamp(&mut event);
         self.run.apply(&event, now)?;
-        Ok(self.journal.append(event.kind(), now, &event)?)
+        let seq = self.journal.append(event.kind(), now, &event)?;
+        if self.poster.is_some()
+            && let Some(wake) = wake_of(&event, seq, &self.run)
+        {
+            self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
+        }
+        Ok(seq)
     }
 
     fn after(&mut self, seq: u64, effect: Effect) {

@@ -48,7 +48,7 @@ impl RunLoop {
         let mut person = None;
         for lane in self.run.ready_lanes() {
             match self.gate.why(lane)? {
-                Why::Others(_) => return None,
+                Why::Others(_) | Why::Inbox(_) => return None,
                 Why::Budget(_) => person = Some(PauseReason::Budget),
                 Why::Target(_, hold) => {
                     let reason = match hold.reason {

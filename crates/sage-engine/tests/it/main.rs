@@ -12,4 +12,5 @@ mod stalls;
 mod syncs;
 mod trouble;
 mod urgent;
+mod wakes;
 mod world;

@@ -12,6 +12,7 @@ use sage_core::price::PriceTable;
 use sage_core::run::Run;
 use sage_core::source::Format;
 use sage_engine::clock::Clock;
+use sage_engine::inbox::Inbox;
 use sage_engine::journal;
 use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::{Engine, OpenError, Owned, ResumeRequest, Resumed, StartRequest};
@@ -28,6 +29,8 @@ pub struct World {
     pub parallel: u32,
     pub commit: CommitMode,
     pub limits: Limits,
+    /// Whom runs tell; nobody, unless a test asks for it.
+    pub wakes: Option<Inbox>,
     /// Where the world's time stands between its lives.
     now_ms: AtomicU64,
     clock: Mutex<Option<Clock>>,
@@ -42,6 +45,7 @@ impl World {
         std::fs::create_dir_all(lock_dir.path().join(".sage/state")).unwrap();
         World {
             limits: Limits::alone(LimitsConfig::default()),
+            wakes: None,
             now_ms: AtomicU64::new(1_000_000),
             clock: Mutex::default(),
             vfs,
@@ -76,6 +80,7 @@ impl World {
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
             approvals: Default::default(),
+            wakes: self.wakes.clone(),
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

@@ -12,6 +12,7 @@ use sage_engine::background::{self, Over, Record, Records};
 use sage_engine::lock;
 use sage_engine::open::Engine;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::drive::Show;
@@ -84,6 +85,15 @@ fn binary() -> io::Result<std::path::PathBuf> {
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), |kept| Path::new(kept).to_path_buf()))
 }
 
+/// A process without a terminal: a session of its own, and hang-ups mean nothing to it.
+pub fn leave_terminal() -> io::Result<()> {
+    // It fails if it was started as a leader; then there is no terminal to leave.
+    let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // A handler stays for as long as the process does; without one a hang-up would end it.
+    runtime.block_on(async { signal(SignalKind::hangup()).map(drop) })
+}
+
 /// Nobody waits for it here; in a process that stays it must be buried all the same.
 fn let_go(mut child: Child) {
     std::thread::spawn(move || drop(child.wait()));
@@ -91,6 +101,13 @@ fn let_go(mut child: Child) {
 
 /// Starts the first owner of a run that was left to the background, and says how to watch it.
 pub fn launch(context: &Context, record: &Record, show: &Show) -> Result<ExitCode, Failure> {
+    let pid = hand_over(context, record)?;
+    tell(record, pid, show)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the first owner of a run that was left to the background, and waits until it has the run.
+pub fn hand_over(context: &Context, record: &Record) -> Result<u32, Failure> {
     let engine = context.engine();
     let before = engine.journal_bytes(&record.run);
     let child = owner(context, record);
@@ -117,8 +134,7 @@ pub fn launch(context: &Context, record: &Record, show: &Show) -> Result<ExitCod
     }
     let pid = child.id();
     let_go(child);
-    tell(record, pid, show)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(pid)
 }
 
 fn tell(record: &Record, pid: u32, show: &Show) -> Result<(), Failure> {

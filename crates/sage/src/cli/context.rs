@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
 use sage_engine::clock::Clock;
+use sage_engine::inbox::Inbox;
 use sage_engine::limits::{Limits, LimitsConfig};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
@@ -13,6 +14,7 @@ use sage_engine::vfs::DiskFs;
 
 use super::config::Config;
 use super::failure::Failure;
+use super::reports::Reports;
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -51,10 +53,16 @@ impl Context {
         Limits::shared(config, self.project.limits(), user_state().join("limits"))
     }
 
+    pub fn inbox(&self) -> Inbox {
+        Inbox::open(self.project.inbox())
+    }
+
     pub fn engine(&self) -> Engine {
         let config = ExecutorConfig {
             agents: self.config.agents(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
+            worktrees: Some(self.project.dir.join("worktrees")),
+            wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
             ..ExecutorConfig::default()
         };
         Engine {
@@ -68,6 +76,7 @@ impl Context {
             prices: Arc::new(self.config.prices()),
             min_free_bytes: self.config.min_free_bytes,
             approvals: Arc::new(self.config.approvals.clone()),
+            wakes: self.config.switches.wakes.then(|| self.inbox()),
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

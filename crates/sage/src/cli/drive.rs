@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sage_core::event::PauseReason;
 use sage_core::run::{Output, Run, Status};
 use sage_engine::blobs::Blobs;
+use sage_engine::inbox::{Background, Recorded};
 use sage_engine::open::{Engine, Notice, Owned};
 use sage_engine::results::{Face, value_of};
 use sage_engine::run_loop::Interrupter;
@@ -67,6 +68,7 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
     let voice = shown.voice();
     let runtime = runtime()?;
+    let delivering = engine.wakes.clone().map(|inbox| Background::start(inbox, Arc::new(Recorded)));
     let result = runtime.block_on(async {
         let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice, show.unattended));
         let result = owned.drive().await;
@@ -74,6 +76,9 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
         result
     });
     shown.finish();
+    if let Some((_, Some(problem))) = delivering.map(Background::finish) {
+        eprintln!("note: wakes wait in the inbox: {problem}");
+    }
     // A program that ignores its deadline must not keep the process: evaluations are abandoned.
     runtime.shutdown_background();
     finish(engine, &result?, show)

@@ -88,7 +88,7 @@ fn is_open(doc: &Map<String, Value>) -> bool {
 }
 
 /// By checkpoint, and by journal for runs that have none yet.
-fn features(engine: &Engine) -> BTreeSet<String> {
+pub fn features(engine: &Engine) -> BTreeSet<String> {
     let names = engine.vfs.list(&engine.project.state()).unwrap_or_default();
     let mut features: BTreeSet<String> = names
         .iter()

@@ -95,11 +95,17 @@ fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
+/// What an agent said and did, where there is such a log; its raw events are in `stdout.log`.
+fn said(engine: &Engine, scratch: &Path) -> &'static str {
+    let readable = engine.vfs.exists(&scratch.join("agent.log")).unwrap_or(false);
+    if readable { "agent.log" } else { "stdout.log" }
+}
+
 /// Copies what is new. True if there was something.
 fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Failure> {
     const PIECE_BYTES: u64 = 1 << 20;
     let mut any = false;
-    for (n, name) in ["stdout.log", "stderr.log"].into_iter().enumerate() {
+    for (n, name) in [said(engine, scratch), "stderr.log"].into_iter().enumerate() {
         let path: PathBuf = scratch.join(name);
         let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
         read[n] += piece.len() as u64;

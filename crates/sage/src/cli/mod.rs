@@ -19,6 +19,9 @@ mod explain;
 mod failure;
 mod flags;
 mod graph_command;
+mod handoff;
+mod inbox;
+mod inbox_view;
 mod init;
 mod install;
 mod limits;
@@ -28,6 +31,8 @@ mod log_file;
 mod logs;
 mod preflight;
 mod projection;
+mod questions;
+mod reports;
 mod result;
 mod resume;
 mod roster;
@@ -41,6 +46,7 @@ mod target_names;
 mod templates;
 mod validate;
 mod verify;
+mod wake;
 mod warnings;
 
 use std::path::PathBuf;
@@ -97,12 +103,18 @@ enum Command {
     Reject(answer::RejectArgs),
     /// Named conversations with agents: make, list, show, resume, fork, delete
     Session(session::Args),
+    /// Show what waits for a person, unhandled wakes and dead letters
+    Inbox(inbox::Args),
+    /// Tell the inbox that something finished, is blocked, failed or was found
+    Wake(wake::Args),
     /// Show what a run may spend and has spent, or let it spend more
     Budget(budget::Args),
     /// Show and change what may run at once
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Hand work from one role to the next, and see where it is
+    Handoff(handoff::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -169,7 +181,7 @@ impl Command {
         match self {
             Command::Resume(args) => !args.is_supervised(),
             Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
-            Command::Logs(_) | Command::Result(_) => true,
+            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) => true,
             _ => false,
         }
     }
@@ -194,6 +206,9 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Cancel(args) => signal::cancel(context, args),
         Command::Approve(args) => answer::approve(context, args),
         Command::Reject(args) => answer::reject(context, args),
+        Command::Inbox(args) => inbox::execute(context, args),
+        Command::Wake(args) => wake::execute(context, args),
+        Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),

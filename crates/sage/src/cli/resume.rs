@@ -102,8 +102,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 
 /// The owner of a run in the background: no terminal, nobody to ask. What it says goes to the run's log.
 fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Result<ExitCode, Failure> {
-    // Already so if it was started as a leader; then there is no terminal to leave.
-    let _ = rustix::process::setsid();
+    background::leave_terminal()?;
     let request = ResumeRequest { no_wait, unattended: Some(run.clone()), ..ResumeRequest::default() };
     let show = Show { quiet: true, unattended: true, ..Show::default() };
     let ended = match engine.resume(feature, request) {

@@ -92,7 +92,9 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
         };
         match started {
             Ok(outcome) => return outcome,
-            Err(OpenError::Owned { .. } | OpenError::Open { .. })
+            Err(OpenError::Owned { .. }) if args.wait => wait_for_owner(context, &engine, &request.feature),
+            // Between two owners in the background.
+            Err(OpenError::Open { .. })
                 if args.wait && background::goes_on(context, &engine, &request.feature) =>
             {
                 wait_for_owner(context, &engine, &request.feature);

@@ -23,15 +23,14 @@ const GRACE: Duration = Duration::from_secs(15);
 const STOPPED: Duration = Duration::from_secs(30);
 
 pub fn execute(context: &Context) -> Result<ExitCode, Failure> {
-    // Already so if it was started as a leader; then there is no terminal to leave.
-    let _ = rustix::process::setsid();
+    background::leave_terminal()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(supervise(context))
 }
 
 async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
-    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let [Ok(terminate), Ok(interrupt), Ok(mut hangup)] = kinds.map(signal) else {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
+    let [Ok(terminate), Ok(interrupt)] = kinds.map(signal) else {
         return Err(Failure::failed("cannot listen to signals"));
     };
     let (mut log, engine) = (Log::new(context), context.engine());
@@ -44,6 +43,9 @@ async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
     log.say(format_args!("process {} watches", std::process::id()));
     let mut ends = Ends { terminate, interrupt };
     loop {
+        if supervisor.is_homeless() {
+            return Ok(ExitCode::SUCCESS);
+        }
         supervisor.look().iter().for_each(|told| log.tell(told));
         if supervisor.may_end().map_err(locked)? {
             log.say("nothing left to watch");
@@ -51,8 +53,6 @@ async fn supervise(context: &Context) -> Result<ExitCode, Failure> {
         }
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
-            // The terminal is not ours any more.
-            _ = hangup.recv() => {}
             () = ends.asked() => {
                 stop(&mut supervisor, &mut ends, &mut log).await;
                 return Ok(ExitCode::from(130));
@@ -107,6 +107,10 @@ impl Log {
     /// A log that cannot be written is no reason to leave the runs alone.
     fn say(&mut self, text: impl std::fmt::Display) {
         let now = sage_core::wire::rfc3339(sage_engine::clock::Clock::System.now_ms());
+        // A project that was removed must not come back for a line of its log.
+        if !self.path.exists() {
+            return;
+        }
         let _ = log_file::open(&self.path).and_then(|mut file| writeln!(file, "{now} {text}"));
     }
 

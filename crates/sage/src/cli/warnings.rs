@@ -11,7 +11,7 @@ use super::config::{Config, known_agents};
 use super::context::Context;
 
 /// Agents that need no entry of their own, besides those that everybody knows.
-const BUILT_IN: [&str; 2] = ["fake", "command"];
+const BUILT_IN: [&str; 3] = ["fake", "command", "foreign"];
 
 /// What is odd, and a way out of it.
 #[derive(Debug)]
@@ -95,7 +95,9 @@ pub fn of_config(config: &Config) -> Vec<Warning> {
     }
     let bare = config.file.agents.iter().filter(|(name, agent)| {
         let built_in = known_agents().chain(BUILT_IN).any(|known| known == name.as_str());
-        agent.command.is_none() && !built_in
+        // Only these are programs that nobody else names.
+        let program = matches!(agent.adapter.as_deref(), None | Some("command" | "acp"));
+        agent.command.is_none() && program && !built_in
     });
     warnings.extend(bare.map(|(name, _)| Warning {
         message: format!("agent `{name}` has no command: only steps with a command of their own can use it"),

@@ -3,7 +3,7 @@
 use sage_core::event::Event;
 use sage_core::policy::{FailureClass, Rung};
 use sage_core::port::Continuity;
-use sage_core::run::{Run, Status};
+use sage_core::run::{INBOX, Run, Status};
 use sage_core::target::HoldReason;
 use sage_core::wire::{BudgetView, rfc3339};
 
@@ -54,6 +54,10 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         Event::StepSession(event) if event.continuity == Continuity::Reloaded && event.attempt > 1 => {
             Some(format!("{} is told everything again", event.step))
         }
+        Event::TargetParked(event) if event.target == INBOX => {
+            Some(format!("agents wait: {} (sage inbox)", first_line(&event.message)))
+        }
+        Event::TargetReleased(event) if event.target == INBOX => Some("agents start again".into()),
         Event::TargetParked(event) => {
             let what = match event.reason {
                 HoldReason::Breaker => "breaker open",

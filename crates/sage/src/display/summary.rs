@@ -185,6 +185,9 @@ fn failure_lines(run: &Run) -> Vec<Line> {
         line.push(Tone::Bad, &format!("  {first}"));
         page.push(line);
         page.extend(texts.map(|text| Line::of(Tone::Dim, "    ").with(Tone::Dim, text)));
+        page.extend(
+            sage_core::wire::hint(run, id).map(|hint| Line::of(Tone::Dim, "    ").with(Tone::Dim, hint)),
+        );
     }
     if failed.len() > LISTED {
         page.push(Line::of(

@@ -145,6 +145,12 @@ impl Sage {
         processes_with(|line| marks.iter().any(|mark| mark == line))
     }
 
+    /// Everything that was started in this project, in the background too: all of it knows the user's state.
+    pub fn processes(&self) -> Vec<u32> {
+        let mark = format!("XDG_STATE_HOME={}", self.user_state().display()).into_bytes();
+        processes_with(|line| line == mark)
+    }
+
     /// Dying takes a moment; staying alive is an error.
     #[track_caller]
     pub fn assert_nothing_alive(&self) {
@@ -175,7 +181,8 @@ impl Sage {
 
 impl Drop for Sage {
     fn drop(&mut self) {
-        for pid in self.alive() {
+        // Twice: somebody in the background may just have started somebody else.
+        for pid in [self.alive(), self.processes(), self.processes()].concat() {
             let pid = Pid::from_raw(pid.cast_signed());
             let _ = pid.map(|pid| rustix::process::kill_process(pid, Signal::KILL));
         }
@@ -195,6 +202,7 @@ pub fn engine(root: &Path) -> Engine {
         prices: Arc::new(sage_core::price::PriceTable::built_in()),
         min_free_bytes: 0,
         approvals: Default::default(),
+        wakes: None,
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }

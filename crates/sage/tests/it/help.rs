@@ -2,7 +2,7 @@
 
 use crate::dsl::Sage;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: &[&str] = &[
     "init",
     "run",
     "resume",
@@ -15,9 +15,13 @@ const COMMANDS: [&str; 24] = [
     "cancel",
     "approve",
     "reject",
+    "inbox",
+    "wake",
+    "session",
     "budget",
     "limits",
     "breakers",
+    "handoff",
     "validate",
     "graph",
     "templates",
@@ -62,7 +66,13 @@ fn looking_creates_nothing() {
         ("budget x", 2),
         ("limits", 0),
         ("breakers", 0),
+        ("inbox", 0),
+        ("inbox handle", 0),
+        ("inbox show x", 2),
+        ("inbox retry x", 2),
         ("verify", 0),
+        ("handoff list", 0),
+        ("handoff show x", 2),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);

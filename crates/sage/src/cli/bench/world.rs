@@ -48,6 +48,7 @@ impl World {
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
             approvals: Default::default(),
+            wakes: None,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

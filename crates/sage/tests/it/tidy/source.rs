@@ -26,9 +26,10 @@ impl Source {
         Source { path, text, code, tests, told }
     }
 
-    /// A file of tests: `tests.rs`, or in a folder `tests`.
+    /// A file of tests: `tests.rs`, in a folder `tests`, or a program that only tests start.
     pub fn is_test(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+        let ending = self.path.ends_with("/tests.rs") || self.path.ends_with("-test.rs");
+        ending || self.path.contains("/tests/")
     }
 
     pub fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {

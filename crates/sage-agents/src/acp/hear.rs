@@ -1,0 +1,160 @@
+//! What the agent says and does while it works.
+//!
+//! Everything here returns at once: the protocol handles one message after the other.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
+};
+use sage_core::port::Usage;
+
+use super::files::Place;
+use super::message::Messages;
+use super::permit::{self, Decision};
+use super::tool::{Call, Tools};
+use super::usage::Told;
+use crate::agent::{Feed, Order};
+
+/// What came of this turn's prompt.
+#[derive(Debug, Default)]
+pub struct Heard {
+    session: Option<String>,
+    /// The prompt is out. Whatever came before belongs to older turns: a session that is loaded tells them all.
+    asked: bool,
+    questions: u32,
+    pub messages: Messages,
+    pub tools: Tools,
+    pub told: Told,
+    /// The last thing that was not allowed.
+    pub denied: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Ears<'a> {
+    feed: &'a Feed,
+    order: &'a Order,
+    pub place: Place,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl<'a> Ears<'a> {
+    pub fn new(feed: &'a Feed, order: &'a Order, place: Place) -> Ears<'a> {
+        Ears { feed, order, place, heard: Arc::default() }
+    }
+
+    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+        lock(&self.heard)
+    }
+
+    /// From here on it is this turn that is heard.
+    pub fn ask_now(&self, session: &str) {
+        let mut heard = self.heard();
+        heard.session = Some(session.to_string());
+        heard.asked = true;
+    }
+
+    /// The turn is over: what is still unsaid is said.
+    pub fn close(&self) {
+        let said = self.heard().messages.pause();
+        said.iter().for_each(|text| self.feed.text(text));
+    }
+
+    pub fn update(&self, notification: SessionNotification) {
+        let mut heard = self.heard();
+        let other = heard.session.as_deref().is_some_and(|session| session != &*notification.session_id.0);
+        if other {
+            drop(heard);
+            return self.feed.alive();
+        }
+        match notification.update {
+            SessionUpdate::UsageUpdate(update) => {
+                let asked = heard.asked;
+                heard.told.update(&update, asked);
+                let cost_usd = heard.told.cost_usd();
+                drop(heard);
+                if cost_usd.is_some() {
+                    self.feed.usage(Usage { cost_usd, ..Usage::default() });
+                }
+            }
+            update if heard.asked => self.work(heard, update),
+            _ => {}
+        }
+        self.feed.alive();
+    }
+
+    fn work(&self, mut heard: MutexGuard<'_, Heard>, update: SessionUpdate) {
+        match update {
+            SessionUpdate::AgentMessageChunk(chunk) => self.chunk(heard, &chunk),
+            SessionUpdate::AgentThoughtChunk(_) => {
+                drop(heard);
+                self.feed.works();
+            }
+            SessionUpdate::ToolCall(call) => {
+                let said = heard.messages.pause();
+                let shown = heard.tools.begin(call).show();
+                drop(heard);
+                self.show(said, shown);
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                // News of an old call may come while the agent speaks.
+                let new = !heard.tools.knows(&update.tool_call_id.0);
+                let said = if new { heard.messages.pause() } else { None };
+                let shown = heard.tools.update(update).show();
+                drop(heard);
+                self.show(said, shown);
+            }
+            SessionUpdate::Notice(notice) => {
+                drop(heard);
+                self.feed.note(&notice.title);
+            }
+            _ => {}
+        }
+    }
+
+    fn chunk(&self, mut heard: MutexGuard<'_, Heard>, chunk: &ContentChunk) {
+        let ContentBlock::Text(text) = &chunk.content else { return };
+        let id = chunk.message_id.as_ref().map(|id| id.0.as_ref());
+        let said = heard.messages.push(id, &text.text);
+        drop(heard);
+        self.feed.works();
+        self.show(said, None);
+    }
+
+    fn show(&self, said: Option<String>, tool: Option<(String, String)>) {
+        said.iter().for_each(|text| self.feed.text(text));
+        tool.iter().for_each(|(name, what)| self.feed.tool(name, what));
+    }
+
+    /// What a request for permission is about, and what follows from the role alone.
+    pub fn asked(&self, request: &RequestPermissionRequest) -> (Call, Decision) {
+        let mut heard = self.heard();
+        heard.questions += 1;
+        let said = heard.messages.pause();
+        let call = heard.tools.update(request.tool_call.clone()).clone();
+        let id = format!("{}-{}", call.id, heard.questions);
+        drop(heard);
+        self.show(said, None);
+        let decision = permit::decide(&call, id, self.order, &self.place);
+        (call, decision)
+    }
+
+    /// Where a denial is noted, also after this turn's handlers are gone.
+    pub fn ledger(&self) -> Ledger {
+        Ledger(Arc::clone(&self.heard))
+    }
+}
+
+/// Remembers why something was not allowed.
+#[derive(Clone, Debug)]
+pub struct Ledger(Arc<Mutex<Heard>>);
+
+impl Ledger {
+    pub fn denied(&self, tool: &str, why: &str) {
+        lock(&self.0).denied = Some(format!("`{tool}` was not allowed: {why}"));
+    }
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,154 @@
+//! Tool calls as they become known: the first word about one is often not the whole.
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol::v1::schema::{
+    ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind,
+};
+use sage_core::port::{AskKind, PermissionAsk};
+use serde_json::Value;
+
+use crate::agent::describe;
+
+/// Open tool calls that are remembered; no agent has that many at once.
+const OPEN_CALLS: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub struct Tools {
+    open: BTreeMap<String, Call>,
+    /// Any tool has been used in this turn.
+    pub used: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Call {
+    pub id: String,
+    name: Option<String>,
+    title: String,
+    kind: Option<ToolKind>,
+    input: Value,
+    paths: Vec<String>,
+    /// What it does is known, so that it can be shown.
+    known: bool,
+    shown: bool,
+}
+
+impl Tools {
+    pub fn knows(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
+    pub fn begin(&mut self, call: ToolCall) -> &mut Call {
+        let mut fields = ToolCallUpdateFields::new().title(call.title).name(call.name).content(call.content);
+        fields = fields.locations(call.locations).raw_input(call.raw_input).status(call.status);
+        if call.kind != ToolKind::Other {
+            fields = fields.kind(call.kind);
+        }
+        self.update(ToolCallUpdate::new(call.tool_call_id, fields))
+    }
+
+    pub fn update(&mut self, update: ToolCallUpdate) -> &mut Call {
+        self.used = true;
+        let id = update.tool_call_id.0.to_string();
+        if self.open.len() >= OPEN_CALLS && !self.open.contains_key(&id) {
+            self.open.pop_first();
+        }
+        let call = self.open.entry(id.clone()).or_insert_with(|| Call { id, ..Call::default() });
+        call.learn(update.fields);
+        call
+    }
+}
+
+impl Call {
+    fn learn(&mut self, fields: ToolCallUpdateFields) {
+        self.name = fields.name.or(self.name.take());
+        self.kind = fields.kind.or(self.kind);
+        self.title =
+            fields.title.filter(|title| !title.is_empty()).unwrap_or(std::mem::take(&mut self.title));
+        if let Some(input) = fields.raw_input.filter(|input| !is_blank(input)) {
+            self.input = input;
+        }
+        let located = fields.locations.unwrap_or_default();
+        let content = fields.content.unwrap_or_default();
+        let paths = located.iter().map(|ToolCallLocation { path, .. }| path);
+        for path in paths.chain(content.iter().filter_map(changed)) {
+            let path = path.to_string_lossy().into_owned();
+            if !self.paths.contains(&path) {
+                self.paths.push(path);
+            }
+        }
+        let under_way = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
+        self.known |= under_way || !is_blank(&self.input);
+    }
+
+    /// Once, as soon as there is something to show: the tool and what it does.
+    pub fn show(&mut self) -> Option<(String, String)> {
+        if self.shown || !self.known {
+            return None;
+        }
+        self.shown = true;
+        let what = if self.title == self.tool() { self.input.to_string() } else { self.title.clone() };
+        Some((self.tool(), what))
+    }
+
+    /// The tool's name; agents that have none for it give it a title.
+    pub fn tool(&self) -> String {
+        let kind = || serde_json::to_value(self.kind?).ok()?.as_str().map(str::to_string);
+        self.name.clone().or_else(kind).unwrap_or_else(|| self.title.clone())
+    }
+
+    pub fn is(&self, tool: &str) -> bool {
+        self.name.as_deref() == Some(tool) || self.title == tool
+    }
+
+    /// Harmless by its kind.
+    pub fn only_looks(&self) -> bool {
+        matches!(self.kind, Some(ToolKind::Read | ToolKind::Search))
+    }
+
+    /// The question that this call is; `id` is unique in the attempt.
+    pub fn ask(&self, id: String) -> PermissionAsk {
+        let described = describe(&id, &self.tool(), self.input.clone());
+        let kind = match self.kind {
+            Some(ToolKind::Read | ToolKind::Search) => AskKind::Read,
+            Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => AskKind::Write,
+            Some(ToolKind::Execute) => AskKind::Run,
+            Some(ToolKind::Fetch) => AskKind::Network,
+            _ => described.kind,
+        };
+        let command =
+            (kind == AskKind::Run).then(|| command(&self.input).unwrap_or_else(|| self.title.clone()));
+        let paths = if self.paths.is_empty() { described.paths } else { self.paths.clone() };
+        PermissionAsk { kind, command, paths, ..described }
+    }
+}
+
+fn changed(content: &ToolCallContent) -> Option<&std::path::PathBuf> {
+    match content {
+        ToolCallContent::Diff(diff) => Some(&diff.path),
+        _ => None,
+    }
+}
+
+fn is_blank(input: &Value) -> bool {
+    match input {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// A command line, or the list of its words.
+fn command(input: &Value) -> Option<String> {
+    let command = input.get("command").or_else(|| input.get("cmd"))?;
+    match command {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.map(|words| words.join(" "))
+        }
+        _ => None,
+    }
+}

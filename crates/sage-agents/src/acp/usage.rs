@@ -1,0 +1,122 @@
+//! What a turn used, in classes that do not overlap.
+//!
+//! Agents agree on the names and not on what they mean: for one the cached tokens are part of the input, for
+//! another they are not. The total that they report tells which.
+
+use agent_client_protocol::v1::schema;
+use sage_core::port::Usage;
+use serde_json::Value;
+
+/// Money and context, as the agent tells them while it works.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// What the program had counted before it was asked anything.
+    before_usd: f64,
+    cost_usd: Option<f64>,
+    pub context_tokens: Option<u64>,
+}
+
+impl Told {
+    pub fn update(&mut self, update: &schema::UsageUpdate, asked: bool) {
+        self.context_tokens = Some(update.used);
+        let dollars = update.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd"));
+        let amount = dollars.map(|cost| cost.amount).filter(|amount| amount.is_finite() && *amount >= 0.0);
+        match amount {
+            Some(amount) if asked => self.cost_usd = Some(amount),
+            Some(amount) => self.before_usd = amount,
+            None => {}
+        }
+    }
+
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.cost_usd.map(|cost| (cost - self.before_usd).max(0.0))
+    }
+}
+
+/// Of the whole turn.
+pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told) -> Usage {
+    let counted = response.and_then(|response| {
+        response.usage.as_ref().map(classes).or_else(|| quota(response.meta.as_ref()?.get("quota")?))
+    });
+    Usage { cost_usd: told.cost_usd(), ..counted.unwrap_or_default() }
+}
+
+fn classes(usage: &schema::Usage) -> Usage {
+    let (read, write) = (usage.cached_read_tokens, usage.cached_write_tokens);
+    let cached = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
+    let thought = usage.thought_tokens.unwrap_or(0);
+    let sum = |parts: &[u64]| parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part));
+    let (input, output, total) = (usage.input_tokens, usage.output_tokens, usage.total_tokens);
+    let inside = cached > 0
+        && input >= cached
+        && [sum(&[input, output]), sum(&[input, output, thought])].contains(&total);
+    let input = if inside { input - cached } else { input };
+    let apart = sum(&[input, cached, output, thought]) == total && thought > 0;
+    let output = if apart { output } else { output.saturating_sub(thought) };
+    Usage {
+        input: Some(input),
+        cache_read: read,
+        cache_write: write,
+        output: Some(output),
+        reasoning: usage.thought_tokens,
+        cost_usd: None,
+    }
+}
+
+/// Gemini counts in the answer's `_meta`.
+fn quota(quota: &Value) -> Option<Usage> {
+    let count = quota.get("token_count")?;
+    let number = |name: &str| count.get(name).and_then(Value::as_u64);
+    let (input, output) = (number("input_tokens"), number("output_tokens"));
+    (input.is_some() || output.is_some()).then(|| Usage { input, output, ..Usage::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(text: &str) -> Usage {
+        classes(&serde_json::from_str(text).unwrap())
+    }
+
+    // covers: R18
+    #[test]
+    fn no_token_is_in_two_classes() {
+        let claude = counted(
+            r#"{"inputTokens":10,"outputTokens":5,"cachedReadTokens":100,"cachedWriteTokens":7,"totalTokens":122}"#,
+        );
+        assert_eq!(
+            (claude.input, claude.output, claude.reasoning, claude.total()),
+            (Some(10), Some(5), None, 122)
+        );
+        let codex = counted(
+            r#"{"inputTokens":10,"cachedReadTokens":100,"cachedWriteTokens":0,"outputTokens":15,"thoughtTokens":4,
+                "totalTokens":125}"#,
+        );
+        assert_eq!((codex.output, codex.reasoning, codex.total()), (Some(11), Some(4), 125));
+        let inside =
+            counted(r#"{"inputTokens":110,"cachedReadTokens":100,"outputTokens":5,"totalTokens":115}"#);
+        assert_eq!((inside.input, inside.cache_read, inside.total()), (Some(10), Some(100), 115));
+        let apart = counted(r#"{"inputTokens":10,"outputTokens":5,"thoughtTokens":20,"totalTokens":35}"#);
+        assert_eq!((apart.output, apart.reasoning, apart.total()), (Some(5), Some(20), 35));
+        let wild = counted(
+            r#"{"inputTokens":1,"outputTokens":2,"thoughtTokens":9,"totalTokens":18446744073709551615}"#,
+        );
+        assert_eq!((wild.input, wild.output), (Some(1), Some(0)));
+    }
+
+    // covers: R18
+    #[test]
+    fn money_is_what_the_prompt_cost_and_only_dollars_are_dollars() {
+        let update = |amount: f64, currency: &str| {
+            schema::UsageUpdate::new(7, 100).cost(schema::Cost::new(amount, currency))
+        };
+        let mut told = Told::default();
+        told.update(&update(2.0, "USD"), false);
+        assert_eq!((told.cost_usd(), told.context_tokens), (None, Some(7)));
+        told.update(&update(9.0, "credits"), true);
+        assert_eq!(told.cost_usd(), None);
+        told.update(&update(2.5, "USD"), true);
+        assert_eq!(told.cost_usd(), Some(0.5));
+    }
+}

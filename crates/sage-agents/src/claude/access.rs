@@ -1,0 +1,191 @@
+//! What a role may do, in the words of Claude Code's tools.
+//!
+//! | role           | tools it does not have   | tools that always ask | decided here               |
+//! |----------------|--------------------------|-----------------------|----------------------------|
+//! | writes nowhere | Edit, Write ...          | Bash, if it has it    |                            |
+//! | some folders   |                          | Edit, Write ...       | edits: by their real path  |
+//! | runs nothing   | Bash, Monitor ...        |                       |                            |
+//! | no network     | WebFetch, WebSearch      |                       |                            |
+//!
+//! Reading the project is always allowed. Everything else that the program asks goes to whoever answers.
+
+use std::path::{Component, Path, PathBuf};
+
+use sage_core::port::{AskKind, Permission, PermissionAsk};
+use sage_core::role::{Access, Paths};
+use serde_json::Value;
+
+const WRITES: &[&str] = &["Edit", "Write", "NotebookEdit", "MultiEdit"];
+const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "Monitor", "PowerShell"];
+const NETWORK: &[&str] = &["WebFetch", "WebSearch"];
+const READS: &[&str] = &["Read", "Glob", "Grep", "LS", "NotebookRead"];
+/// Nobody sits in front of it, its turn must end, and where it works is not its own decision.
+const NEVER: &[&str] = &[
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "ScheduleWakeup",
+];
+
+/// Tools that the agent does not have, nor have its subagents.
+pub fn denied(access: Access) -> Vec<&'static str> {
+    let mut denied = NEVER.to_vec();
+    let lists = [(access.write, WRITES), (access.run, RUNS), (access.network, NETWORK)];
+    lists.iter().filter(|(may, _)| !may).for_each(|(_, tools)| denied.extend(*tools));
+    denied
+}
+
+/// Tools that ask whatever the settings of the user or of the project allow.
+pub fn asked(access: Access) -> Vec<&'static str> {
+    let mut asked = Vec::new();
+    if matches!(access.paths, Paths::Only(_)) {
+        asked.extend(WRITES);
+    }
+    if access.run && !access.write {
+        asked.push("Bash");
+    }
+    asked
+}
+
+/// A question of the program in the words of the port.
+pub fn question(id: &str, tool: &str, input: &Value, blocked_path: Option<&str>) -> PermissionAsk {
+    let text = |name: &str| input[name].as_str().map(str::to_string);
+    let mut paths: Vec<String> =
+        ["file_path", "notebook_path", "path"].iter().find_map(|name| text(name)).into_iter().collect();
+    paths.extend(blocked_path.map(str::to_string).filter(|path| !paths.contains(path)));
+    PermissionAsk {
+        id: id.to_string(),
+        tool: tool.to_string(),
+        input: input.clone(),
+        kind: kind(tool),
+        paths,
+        command: text("command"),
+    }
+}
+
+fn kind(tool: &str) -> AskKind {
+    let lists =
+        [(WRITES, AskKind::Write), (RUNS, AskKind::Run), (NETWORK, AskKind::Network), (READS, AskKind::Read)];
+    let list = lists.iter().find(|(tools, _)| tools.contains(&tool));
+    list.map_or(AskKind::Other, |(_, kind)| *kind)
+}
+
+/// What the role itself says about it; `None` where somebody must be asked.
+pub fn verdict(access: Access, project: &Path, cwd: &Path, ask: &PermissionAsk) -> Option<Permission> {
+    let deny = |why: String| Some(Permission::Deny { message: why });
+    let inside = |paths: Paths| {
+        !ask.paths.is_empty() && ask.paths.iter().all(|path| is_inside(paths, project, &cwd.join(path)))
+    };
+    match (ask.kind, access.paths) {
+        (AskKind::Write, Paths::Only(folders)) if !inside(access.paths) => {
+            deny(format!("your role may only change files in {}", folders.join(" and ")))
+        }
+        (AskKind::Write, Paths::Only(_)) => Some(Permission::Allow { input: None }),
+        (AskKind::Write, _) if !access.write => deny("your role may not change files".into()),
+        (AskKind::Run, _) if !access.run => deny("your role may not run commands".into()),
+        (AskKind::Network, _) if !access.network => deny("your role may not use the network".into()),
+        (AskKind::Read, _) if inside(Paths::All) => Some(Permission::Allow { input: None }),
+        _ => None,
+    }
+}
+
+/// By the real path: a link in an allowed folder does not lead out of it.
+fn is_inside(paths: Paths, project: &Path, path: &Path) -> bool {
+    let (Some(project), Some(path)) = (real(project), real(path)) else { return false };
+    let relative = path.strip_prefix(&project).ok().and_then(Path::to_str);
+    relative.is_some_and(|relative| paths.contains(relative))
+}
+
+/// What exists of a path is resolved; the rest must be plain names.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut rest = Vec::new();
+    let mut known = path;
+    loop {
+        if let Ok(mut real) = known.canonicalize() {
+            real.extend(rest.iter().rev());
+            return Some(real);
+        }
+        // A link that leads nowhere would be written through.
+        if known.is_symlink() {
+            return None;
+        }
+        match known.components().next_back()? {
+            Component::Normal(name) => rest.push(name.to_owned()),
+            _ => return None,
+        }
+        known = known.parent()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sage_core::role::Role;
+    use serde_json::json;
+
+    use super::*;
+
+    fn write(path: &str) -> PermissionAsk {
+        question("1", "Write", &json!({"file_path": path, "content": "x"}), None)
+    }
+
+    // covers: R17
+    #[test]
+    fn a_role_has_only_the_tools_that_it_may_use() {
+        let has = |role: Role, tool: &str| !denied(role.access()).contains(&tool);
+        assert!(has(Role::Implementer, "Edit") && has(Role::Implementer, "Bash"));
+        assert!(has(Role::Implementer, "WebFetch") && !has(Role::Implementer, "AskUserQuestion"));
+        assert!(
+            !has(Role::Auditor, "Write") && has(Role::Auditor, "Bash") && !has(Role::Auditor, "WebSearch")
+        );
+        assert!(has(Role::Planner, "Write") && !has(Role::Planner, "Bash") && !has(Role::Planner, "Monitor"));
+        assert!(!has(Role::Researcher, "NotebookEdit") && has(Role::Researcher, "WebSearch"));
+        assert_eq!(asked(Role::Auditor.access()), ["Bash"]);
+        assert_eq!(asked(Role::Planner.access()), WRITES);
+        assert!(asked(Role::Implementer.access()).is_empty());
+    }
+
+    // covers: R17
+    #[test]
+    fn edits_of_a_planner_are_decided_by_their_real_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path();
+        for folder in ["docs", "src"] {
+            std::fs::create_dir(project.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("../src", project.join("docs/link")).unwrap();
+        std::os::unix::fs::symlink("../src/gone", project.join("docs/dangling")).unwrap();
+        let access = Role::Planner.access();
+        let decided = |path: &str| verdict(access, project, project, &write(path));
+        let absolute = project.join("docs/deep/er/b.md");
+        for path in ["docs/a.md", "docs/new/a.md", absolute.to_str().unwrap()] {
+            assert_eq!(decided(path), Some(Permission::Allow { input: None }), "{path}");
+        }
+        for path in ["src/a.rs", "docs/../src/a.rs", "docs/link/a.rs", "docs/dangling", "/etc/passwd", ""] {
+            let Some(Permission::Deny { message }) = decided(path) else { panic!("{path}") };
+            assert!(message.contains("docs/"), "{message}");
+        }
+    }
+
+    // covers: R17
+    #[test]
+    fn what_a_role_leaves_open_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let decided = |role: Role, ask: &PermissionAsk| verdict(role.access(), dir.path(), dir.path(), ask);
+        let bash = question("1", "Bash", &json!({"command": "make"}), Some("/x"));
+        assert_eq!((bash.kind, bash.command.as_deref()), (AskKind::Run, Some("make")));
+        assert_eq!(bash.paths, ["/x"]);
+        assert_eq!(decided(Role::Implementer, &bash), None);
+        assert!(matches!(decided(Role::Planner, &bash), Some(Permission::Deny { .. })));
+        assert!(matches!(decided(Role::Auditor, &write("a")), Some(Permission::Deny { .. })));
+        assert_eq!(decided(Role::Implementer, &write(".git/hooks/x")), None);
+        let read = |path: &str| question("1", "Read", &json!({ "file_path": path }), None);
+        assert_eq!(decided(Role::Observer, &read("a")), Some(Permission::Allow { input: None }));
+        assert_eq!(decided(Role::Observer, &read("/etc/passwd")), None);
+        assert_eq!(decided(Role::Observer, &question("1", "mcp__a__b", &json!({}), None)), None);
+    }
+}

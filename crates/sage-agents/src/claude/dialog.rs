@@ -1,0 +1,182 @@
+//! Listens and answers: every line of the program is told to the feed, remembered, and answered if it asks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sage_core::port::{Stop, StopSignal};
+
+use super::access;
+use super::argv::retries_itself;
+use super::asks::Asks;
+use super::channel::Channel;
+use super::counted;
+use super::event::{Block, Event, Line, Server};
+use super::transcript::Transcript;
+use crate::agent::{Feed, Order};
+use crate::attempt::Attempt;
+use crate::lines::Lines;
+
+/// How often servers that are still starting are looked at; the program itself gives them up after a while.
+const SERVER_POLL: Duration = Duration::from_millis(50);
+const GO_ON: &str = "You seem to be stuck and were interrupted. What you have done so far is still there. Go on \
+    from there, finish the task and give the final answer.";
+
+#[derive(Debug)]
+pub struct Dialog<'a> {
+    order: &'a Order,
+    feed: &'a Feed,
+    project: PathBuf,
+    stop: StopSignal,
+    channel: Arc<Channel>,
+    asks: Asks,
+    lines: Lines,
+    cap_bytes: usize,
+    transcript: Transcript,
+    /// The prompt is said once its servers are there: before that nothing is spent.
+    waiting: bool,
+    retries_itself: bool,
+}
+
+impl<'a> Dialog<'a> {
+    pub fn new(
+        attempt: &Attempt<'_>,
+        order: &'a Order,
+        feed: &'a Feed,
+        channel: &Arc<Channel>,
+    ) -> Dialog<'a> {
+        let cap_bytes = attempt.config.output_cap;
+        Dialog {
+            order,
+            feed,
+            project: attempt.cx.project.clone(),
+            stop: attempt.cx.stop.clone(),
+            channel: Arc::clone(channel),
+            asks: Asks::default(),
+            lines: Lines::new(cap_bytes),
+            cap_bytes,
+            transcript: Transcript::new(counted(&order.conversation)),
+            waiting: false,
+            retries_itself: retries_itself(order),
+        }
+    }
+
+    pub fn begin(&mut self) {
+        if self.order.mcp_servers.is_empty() {
+            return self.channel.user(&self.order.prompt);
+        }
+        self.waiting = true;
+        self.channel.ask_for_servers();
+    }
+
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.read(|lines, take| lines.push(chunk, take));
+    }
+
+    /// The program is gone; a last line without its newline counts if it is whole.
+    pub fn end(mut self) -> Transcript {
+        self.read(|lines, take| lines.end(take));
+        self.channel.close();
+        self.transcript.garbage_lines += self.lines.overlong;
+        std::mem::take(&mut self.transcript)
+    }
+
+    fn read(&mut self, feed: impl FnOnce(&mut Lines, &mut dyn FnMut(&[u8]))) {
+        let mut lines = std::mem::replace(&mut self.lines, Lines::new(self.cap_bytes));
+        feed(&mut lines, &mut |line| match Line::parse(line) {
+            Some(line) => self.take(line),
+            None => self.transcript.garbage_lines += 1,
+        });
+        self.lines = lines;
+    }
+
+    fn take(&mut self, line: Line) {
+        if let Some(session) = line.session.filter(|_| !matches!(line.event, Event::Result(_))) {
+            self.feed.conversation(&session);
+        }
+        self.transcript.take(&line.event);
+        match line.event {
+            Event::Init { servers } => self.init(servers),
+            Event::Said { blocks, .. } => self.said(blocks),
+            Event::Fault(fault) => self.feed.note(&fault.text),
+            Event::Retry { fault, delay_ms } => {
+                self.feed.note(&format!("would try again in {delay_ms} ms: {}", fault.kind));
+                // With a key that is too old, it gets another one and tries again.
+                if !self.retries_itself && fault.status != Some(401) {
+                    self.transcript.retry = Some((fault, delay_ms));
+                    self.channel.interrupt();
+                }
+            }
+            Event::Ask { id, tool, input, blocked_path } => {
+                let ask = access::question(&id, &tool, &input, blocked_path.as_deref());
+                match access::verdict(self.order.access, &self.project, &self.order.cwd, &ask) {
+                    Some(permission) => self.channel.permit(&id, permission, input),
+                    None => self.asks.open(&id, input, self.feed.ask(ask), &self.channel),
+                }
+            }
+            Event::OtherRequest { id } => self.channel.refuse(&id),
+            Event::Withdrawn { id } => self.asks.withdraw(&id),
+            Event::Servers(servers) => self.servers(servers),
+            Event::Result(_) => self.result(),
+            Event::Response(_) => self.feed.usage(self.transcript.live.clone()),
+            Event::Request(_) | Event::Limit { .. } | Event::Other => {}
+        }
+    }
+
+    fn said(&self, blocks: Vec<Block>) {
+        for block in blocks {
+            match block {
+                Block::Text(text) => self.feed.text(&text),
+                Block::Tool { name, input } => self.feed.tool(&name, &input),
+            }
+        }
+    }
+
+    fn init(&mut self, servers: Vec<Server>) {
+        self.channel.set_working();
+        // Only where they could not be asked for before: some tokens may be lost by it.
+        self.transcript.lost_servers = self.lost(servers);
+        if !self.transcript.lost_servers.is_empty() {
+            self.channel.interrupt();
+        }
+    }
+
+    fn servers(&mut self, servers: Option<Vec<Server>>) {
+        if !self.waiting {
+            return;
+        }
+        let servers = servers.unwrap_or_default();
+        let pending = servers.iter().any(|server| server.status == "pending");
+        self.transcript.lost_servers = self.lost(servers);
+        if !self.transcript.lost_servers.is_empty() {
+            return self.channel.close();
+        }
+        if pending {
+            let channel = Arc::clone(&self.channel);
+            tokio::spawn(async move {
+                tokio::time::sleep(SERVER_POLL).await;
+                channel.ask_for_servers();
+            });
+            return;
+        }
+        self.waiting = false;
+        self.channel.user(&self.order.prompt);
+    }
+
+    fn result(&mut self) {
+        let aborted = self.transcript.ending().is_some_and(|ending| ending.is_aborted());
+        let wanted = self.transcript.retry.is_none() && self.stop.get() == Stop::No;
+        if self.channel.take_nudge() && aborted && wanted {
+            return self.channel.user(GO_ON);
+        }
+        self.asks.clear();
+        self.channel.close();
+    }
+
+    /// A server that is disabled or not logged in does not come back by itself either.
+    fn lost(&self, mut servers: Vec<Server>) -> Vec<Server> {
+        let well = |server: &Server| ["connected", "pending"].contains(&server.status.as_str());
+        servers.retain(|server| self.order.mcp_servers.contains_key(&server.name) && !well(server));
+        servers
+    }
+}

@@ -1,0 +1,179 @@
+//! The lines that Claude Code prints, as far as they matter. Unknown kinds and fields are nothing to worry about.
+
+use sage_core::port::Usage;
+use serde_json::Value;
+
+use super::channel::SERVERS;
+use super::spent::of_request;
+
+/// How most lines begin: pieces of an answer that will come as a whole. They are not worth reading.
+const PIECE: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta""#;
+
+#[derive(Debug)]
+pub struct Line {
+    /// The conversation that it belongs to.
+    pub session: Option<String>,
+    pub event: Event,
+}
+
+#[derive(Debug)]
+pub enum Event {
+    /// The turn begins.
+    Init {
+        servers: Vec<Server>,
+    },
+    Said {
+        blocks: Vec<Block>,
+        /// What the request began with; of a subagent's nothing.
+        context_tokens: Option<u64>,
+    },
+    /// A request of the agent itself begins, and what it begins with.
+    Request(Usage),
+    /// It is answered, and what the answer took.
+    Response(Usage),
+    /// The program's own words about a request that failed.
+    Fault(Fault),
+    /// It would try again after a while.
+    Retry {
+        fault: Fault,
+        delay_ms: u64,
+    },
+    /// The account has used up what it may use.
+    Limit {
+        reset_at_ms: Option<u64>,
+    },
+    Ask {
+        id: String,
+        tool: String,
+        input: Value,
+        blocked_path: Option<String>,
+    },
+    /// A question that is none about a tool.
+    OtherRequest {
+        id: String,
+    },
+    Withdrawn {
+        id: String,
+    },
+    /// `None`: this version cannot tell.
+    Servers(Option<Vec<Server>>),
+    Result(Box<Value>),
+    /// It is alive, and that is all: the process layer has noticed.
+    Other,
+}
+
+#[derive(Debug)]
+pub enum Block {
+    Text(String),
+    Tool { name: String, input: String },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// Such as `rate_limit`.
+    pub kind: String,
+    pub status: Option<u64>,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    /// `connected`, `pending`, `failed`, `needs-auth`, `disabled`.
+    pub status: String,
+    pub error: Option<String>,
+}
+
+impl Line {
+    /// `None` if it is no JSON object.
+    pub fn parse(line: &[u8]) -> Option<Line> {
+        if line.starts_with(PIECE) {
+            return Some(Line { session: None, event: Event::Other });
+        }
+        let mut value: Value = serde_json::from_slice(line).ok().filter(Value::is_object)?;
+        let session = value["session_id"].as_str().map(str::to_string);
+        Some(Line { session, event: event(&mut value) })
+    }
+}
+
+fn event(value: &mut Value) -> Event {
+    match (text(&value["type"]).as_str(), text(&value["subtype"]).as_str()) {
+        ("system", "init") => Event::Init { servers: servers(&value["mcp_servers"]) },
+        ("system", "api_retry") => {
+            let kind = text(&value["error"]);
+            let fault = Fault { kind, status: value["error_status"].as_u64(), text: String::new() };
+            Event::Retry { fault, delay_ms: value["retry_delay_ms"].as_u64().unwrap_or_default() }
+        }
+        ("assistant", _) if value["is_api_error_message"] == true => Event::Fault(fault(value)),
+        ("assistant", _) => said(value),
+        ("stream_event", _) => streamed(&value["event"]),
+        ("rate_limit_event", _) if value["rate_limit_info"]["status"] == "rejected" => {
+            let seconds = value["rate_limit_info"]["resetsAt"].as_u64();
+            Event::Limit { reset_at_ms: seconds.map(|seconds| seconds.saturating_mul(1_000)) }
+        }
+        ("control_request", _) => request(value),
+        ("control_cancel_request", _) => Event::Withdrawn { id: text(&value["request_id"]) },
+        ("control_response", _) if value["response"]["request_id"] == SERVERS => {
+            let list = &value["response"]["response"]["mcpServers"];
+            Event::Servers(list.is_array().then(|| servers(list)))
+        }
+        ("result", _) => Event::Result(Box::new(value.take())),
+        _ => Event::Other,
+    }
+}
+
+fn streamed(event: &Value) -> Event {
+    match event["type"].as_str() {
+        Some("message_start") => Event::Request(of_request(&event["message"]["usage"])),
+        Some("message_delta") => Event::Response(of_request(&event["usage"])),
+        _ => Event::Other,
+    }
+}
+
+fn said(value: &Value) -> Event {
+    let message = &value["message"];
+    let own = value["parent_tool_use_id"].is_null();
+    let blocks = message["content"].as_array().into_iter().flatten();
+    let blocks = blocks.filter_map(|block| match block["type"].as_str()? {
+        // What a subagent says is said to its agent.
+        "text" if own => Some(Block::Text(text(&block["text"]))),
+        "tool_use" => Some(Block::Tool { name: text(&block["name"]), input: block["input"].to_string() }),
+        _ => None,
+    });
+    let counts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+    let counts = counts.map(|name| message["usage"][name].as_u64());
+    let context = counts.into_iter().flatten().fold(0, u64::saturating_add);
+    Event::Said { blocks: blocks.collect(), context_tokens: (own && context > 0).then_some(context) }
+}
+
+fn fault(value: &Value) -> Fault {
+    Fault {
+        kind: text(&value["error"]),
+        status: value["api_error_status"].as_u64(),
+        text: text(&value["message"]["content"][0]["text"]),
+    }
+}
+
+fn request(value: &mut Value) -> Event {
+    let id = text(&value["request_id"]);
+    let request = &mut value["request"];
+    if request["subtype"] != "can_use_tool" {
+        return Event::OtherRequest { id };
+    }
+    let (tool, blocked_path) = (text(&request["tool_name"]), request["blocked_path"].as_str());
+    let blocked_path = blocked_path.map(str::to_string);
+    Event::Ask { id, tool, blocked_path, input: request["input"].take() }
+}
+
+fn servers(list: &Value) -> Vec<Server> {
+    let server = |value: &Value| Server {
+        name: text(&value["name"]),
+        status: text(&value["status"]),
+        error: value["error"].as_str().map(str::to_string),
+    };
+    list.as_array().into_iter().flatten().map(server).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_string()
+}

@@ -1,0 +1,183 @@
+//! One turn of the agent: ask, let tools be used, ask again, until there is an answer.
+
+use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
+use serde_json::Value;
+
+use super::endpoint::Endpoint;
+use super::exchange::Line;
+use super::history::History;
+use super::http::Http;
+use super::patience::Patience;
+use super::reply::{Answered, Call, Reply, Stop};
+use super::structured::{STRUCTURED, Shape};
+use super::tools::{ToolSpec, Toolboxes};
+use super::wire::Ask;
+use crate::agent::{Feed, Order, Turn};
+use crate::attempt::Attempt;
+use crate::command::unfenced;
+use crate::outcome::Miss;
+
+/// Answers of the model in one turn of the agent, where nobody says otherwise: an end to going round in circles.
+const MAX_TURNS: u32 = 50;
+
+pub struct Dialogue<'a> {
+    attempt: &'a Attempt<'a>,
+    order: &'a Order,
+    feed: &'a Feed,
+    endpoint: Endpoint,
+    history: History,
+    tools: &'a Toolboxes,
+    specs: Vec<ToolSpec>,
+    shape: Option<Shape>,
+    usage: Usage,
+    /// What the next request carries along.
+    context_tokens: Option<u64>,
+}
+
+impl<'a> Dialogue<'a> {
+    pub fn new(
+        attempt: &'a Attempt<'a>,
+        order: &'a Order,
+        feed: &'a Feed,
+        endpoint: Endpoint,
+        history: History,
+        tools: &'a Toolboxes,
+    ) -> Dialogue<'a> {
+        let (specs, shape) = (tools.specs(), order.schema.as_ref().map(Shape::of));
+        let usage = Usage::default();
+        Dialogue { attempt, order, feed, endpoint, history, tools, specs, shape, usage, context_tokens: None }
+    }
+
+    pub async fn hold(mut self) -> Turn {
+        let answer = self.answer().await;
+        let context_tokens = self.context_tokens;
+        Turn { context_tokens, ..Turn::new(answer, self.usage) }
+    }
+
+    async fn answer(&mut self) -> Result<Value, Miss> {
+        let http = Http::new(&self.endpoint)?;
+        let mut patience = Patience::new(self.attempt.call);
+        self.history.say(&self.order.prompt);
+        let most = self.order.max_turns.unwrap_or(MAX_TURNS).max(1);
+        for _ in 0..most {
+            self.save();
+            let reply = self.exchange(&http, &mut patience).await?;
+            self.history.add(reply.entries.iter().cloned());
+            // Killed while a tool works: the call is known, and that nobody knows what became of it.
+            self.save();
+            if let Some(answer) = self.conclude(&reply)? {
+                self.leave_off(&reply.calls);
+                return Ok(answer);
+            }
+            self.use_tools(&reply.calls, &http, &mut patience).await?;
+        }
+        self.save();
+        let message = format!("no answer after {most} turns; raise `maxTurns`, or ask for less");
+        Err(Miss::failed(FailureClass::Failed, message))
+    }
+
+    async fn exchange(&mut self, http: &Http, patience: &mut Patience) -> Result<Reply, Miss> {
+        let ask = Ask {
+            model: &self.endpoint.model,
+            system: self.order.system.as_deref(),
+            history: self.history.entries(),
+            tools: &self.specs,
+            shape: self.shape.as_ref(),
+            max_tokens: self.endpoint.max_tokens,
+        };
+        let mut fold = self.endpoint.api.fold();
+        let stop = &self.attempt.cx.stop;
+        let mut line = Line { http, endpoint: &self.endpoint, feed: self.feed, stop, patience };
+        let reply = line.ask(&ask, &mut *fold).await;
+        let (text, used) = (fold.text(), fold.usage());
+        if !text.is_empty() {
+            self.feed.text(&text);
+        }
+        if !used.is_empty() {
+            self.usage.add(&used);
+            self.context_tokens = Some(used.total());
+            self.feed.usage(self.usage.clone());
+        }
+        reply
+    }
+
+    /// The answer, if it is one; `None` goes on.
+    fn conclude(&self, reply: &Reply) -> Result<Option<Value>, Miss> {
+        let failed = |message: String| Err(Miss::failed(FailureClass::Failed, message));
+        match &reply.stop {
+            Stop::Whole => {}
+            Stop::Paused => return Ok(None),
+            Stop::Length => {
+                return failed("the answer was cut off: it reached the most tokens that one may have".into());
+            }
+            Stop::Refused => return failed(format!("the model refused: {}", reply.text)),
+            Stop::Unknown(word) => {
+                return failed(format!("the answer ended for an unknown reason, `{word}`"));
+            }
+        }
+        if let Some(shape) = &self.shape {
+            let given = reply.calls.iter().find(|call| call.name == STRUCTURED);
+            if let Some(Ok(answer)) = given.map(|call| &call.input) {
+                return Ok(Some(shape.unwrap(answer.clone())));
+            }
+        }
+        if !reply.calls.is_empty() {
+            return Ok(None);
+        }
+        let text = reply.text.trim();
+        if text.is_empty() {
+            return failed("the model gave no answer".into());
+        }
+        // What is not JSON is judged by who asked for it.
+        let parsed = self.shape.as_ref().and_then(|shape| {
+            serde_json::from_str(unfenced(text)).ok().map(|answer: Value| shape.unwrap(answer))
+        });
+        Ok(Some(parsed.unwrap_or_else(|| text.into())))
+    }
+
+    /// The conversation may go on some day: every call in it needs a result.
+    fn leave_off(&mut self, calls: &[Call]) {
+        let result = |call: &Call| {
+            if call.name == STRUCTURED {
+                Ok("received".into())
+            } else {
+                Err("not done: the answer was given".into())
+            }
+        };
+        let answered: Vec<Answered<'_>> =
+            calls.iter().map(|call| Answered { call, result: result(call) }).collect();
+        if !answered.is_empty() {
+            self.history.add(self.endpoint.api.results(&answered));
+            self.save();
+        }
+    }
+
+    async fn use_tools(&mut self, calls: &[Call], http: &Http, patience: &mut Patience) -> Result<(), Miss> {
+        let (endpoint, feed, stop) = (&self.endpoint, self.feed, &self.attempt.cx.stop);
+        let mut answered = Vec::new();
+        for call in calls {
+            let mut line = Line { http, endpoint, feed, stop, patience };
+            let result = match &call.input {
+                Err(why) => Err(why.clone()),
+                Ok(input) => {
+                    feed.tool(&call.name, &input.to_string());
+                    line.wait(self.tools.call(&call.name, input)).await?
+                }
+            };
+            line.moved();
+            answered.push(Answered { call, result });
+        }
+        if !answered.is_empty() {
+            self.history.add(endpoint.api.results(&answered));
+        }
+        Ok(())
+    }
+
+    /// A conversation that cannot be kept costs a reload some day; the turn goes on.
+    fn save(&self) {
+        if let Err(error) = self.history.save() {
+            self.feed.note(&format!("the conversation could not be saved: {error}"));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The `llm` agent: a model behind HTTP, without any program in between.
+//!
+//! ```text
+//! dialogue --Ask--> wire (anthropic | responses | chat) --body--> http --> endpoint
+//!    |  ^  <-Reply-   ^ fold                                         |
+//!    |  |             +---- events <---- sse <---- bytes ------------+
+//!    |  +-- results -- tools (files of the project; others plug in)
+//!    +-- history: the session's conversation, saved before each request
+//! ```
+//! What must stay true: nothing is sent twice by itself (the engine owns retries), an answer counts only after
+//! its terminal event, and usage is what the endpoint said, in classes that do not overlap.
+
+mod anthropic;
+mod chat;
+mod dialogue;
+mod endpoint;
+mod exchange;
+mod files;
+mod history;
+mod http;
+mod patience;
+mod quota;
+mod reply;
+mod responses;
+mod sse;
+mod structured;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod trouble;
+mod wire;
+
+use sage_core::port::{BoxFuture, Usage};
+
+pub use tools::{ToolBox, ToolSpec, Toolboxes};
+
+use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Order, Probe, Turn};
+use crate::attempt::Attempt;
+use dialogue::Dialogue;
+use endpoint::Endpoint;
+use files::FileTools;
+use history::{History, Lost};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Llm;
+
+impl Agent for Llm {
+    fn name(&self) -> &'static str {
+        "llm"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: true,
+            fork: true,
+            schema: true,
+            live_usage: true,
+            max_turns: true,
+            ..Capabilities::default()
+        }
+    }
+
+    /// The address and whether there is a key. Nobody is asked: that could cost money.
+    fn probe<'a>(&'a self, config: &'a AgentConfig) -> BoxFuture<'a, Probe> {
+        let probe = match endpoint::locate(config) {
+            Err(why) => Probe { hint: Some(why), ..Probe::default() },
+            Ok(place) => {
+                let hint = place.missing_key(config);
+                let auth = if hint.is_some() { Auth::Missing } else { Auth::Ready };
+                Probe { found: Some(place.url), version: None, auth, hint }
+            }
+        };
+        Box::pin(std::future::ready(probe))
+    }
+
+    fn chooses_id(&self) -> bool {
+        true
+    }
+
+    fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
+        Box::pin(async move {
+            let endpoint = match Endpoint::new(order, attempt.params()) {
+                Ok(endpoint) => endpoint,
+                Err(miss) => return Turn::missed(miss),
+            };
+            let history = match History::open(order, endpoint.api) {
+                Ok(history) => history,
+                Err(Lost(why)) => {
+                    feed.note(&format!("the conversation cannot go on: {why}"));
+                    let miss = crate::outcome::Miss::invalid(why);
+                    return Turn { unknown_conversation: true, ..Turn::new(Err(miss), Usage::default()) };
+                }
+            };
+            let files = FileTools::new(&attempt.cx.project, &order.cwd, order.access);
+            let tools = Toolboxes::new(vec![Box::new(files)], &order.tools, feed);
+            Dialogue::new(attempt, order, feed, endpoint, history, &tools).hold().await
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! What is known about a lease, for people and for whoever resumes: `worktrees/<run>/<step>.json`.
+//!
+//! It is written before anything is made, so that half-made things can be told from those of others.
+
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::guard::Stashed;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeaseState {
+    /// The worktree is being made: no step has worked in it yet.
+    Creating,
+    /// A step works in it, or was stopped in the middle.
+    Active,
+    /// The last attempt succeeded, all of its work is on the branch.
+    Committed,
+    /// The last attempt failed; its work is in the worktree.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub branch: String,
+    /// The commit that the branch began at.
+    pub base: String,
+    pub path: PathBuf,
+    /// Where the branch stood after the last attempt.
+    pub commit: Option<String>,
+    pub step: String,
+    pub run: String,
+    pub feature: String,
+    pub state: LeaseState,
+    /// The user's stash when the last attempt began: what is missing from it later is brought back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stash: Vec<Stashed>,
+}
+
+/// What stands in the file of a lease.
+#[derive(Debug)]
+pub enum Found {
+    Nothing,
+    Damaged,
+    Record(Box<Record>),
+}
+
+impl Record {
+    pub fn read(file: &Path) -> io::Result<Found> {
+        let bytes = match std::fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(error),
+        };
+        Ok(serde_json::from_slice(&bytes).map_or(Found::Damaged, |record| Found::Record(Box::new(record))))
+    }
+
+    /// Whole or not at all, also if the power fails.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        let new = file.with_extension("json.new");
+        let mut options = std::fs::File::options();
+        let mut handle = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        handle.write_all(&text)?;
+        handle.sync_all()?;
+        std::fs::rename(&new, file)?;
+        file.parent().map_or(Ok(()), |dir| std::fs::File::open(dir)?.sync_all())
+    }
+}
+
+/// The folder of a run's leases, closed to others, and invisible to the user's git whatever it ignores.
+pub fn prepare(worktrees: &Path, run: &str) -> io::Result<PathBuf> {
+    let dir = worktrees.join(run);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    let ignore = worktrees.join(".gitignore");
+    if !ignore.exists() {
+        std::fs::write(ignore, "*\n")?;
+    }
+    dir.canonicalize()
+}
+
+/// All leases below a `worktrees` folder, by run and step.
+#[derive(Clone, Debug, Default)]
+pub struct Leases {
+    pub found: Vec<Record>,
+    /// Records that cannot be read; their worktrees are untouched.
+    pub damaged: Vec<PathBuf>,
+}
+
+/// Reads the leases of all runs. A folder that is not there has none.
+pub fn list(worktrees: &Path) -> io::Result<Leases> {
+    let mut leases = Leases::default();
+    for run in entries(worktrees)?.into_iter().filter(|path| path.is_dir()) {
+        for file in entries(&run)?.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json"))
+        {
+            match Record::read(&file)? {
+                Found::Record(record) => leases.found.push(*record),
+                Found::Damaged => leases.damaged.push(file),
+                Found::Nothing => {}
+            }
+        }
+    }
+    leases.found.sort_by(|a, b| (&a.run, &a.step).cmp(&(&b.run, &b.step)));
+    leases.damaged.sort();
+    Ok(leases)
+}
+
+fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(dir) {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,312 @@
+//! Real agents that speak ACP against the scripted model: codex-acp, and claude-agent-acp where node is new enough.
+//!
+//! Without them on this machine the tests say so and pass. `SAGE_TEST_AGENTS` is the directory they are in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sage_agents::AgentConfig;
+use sage_agents::fake_llm::{FakeLlm, Script};
+use sage_core::policy::FailureClass;
+use sage_core::port::{Asks, BoxFuture, Continuity, Permission, PermissionAsk, Progress, Questions, Stop};
+use sage_core::role::Role;
+use sage_core::template::Kind;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Outcome, marked};
+
+/// These are large programs, and some machines are small and busy.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+struct Real {
+    llm: FakeLlm,
+    bench: Bench,
+    /// Not below the temporary directory: codex's sandbox does not work from there.
+    _home: tempfile::TempDir,
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Codex,
+    Claude,
+}
+
+fn folder() -> PathBuf {
+    let given = std::env::var_os("SAGE_TEST_AGENTS").map(PathBuf::from);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    given.unwrap_or_else(|| target.join("tools/agents/node_modules/.bin"))
+}
+
+fn installed(name: &str) -> Option<PathBuf> {
+    let program = folder().join(name);
+    if program.exists() {
+        return Some(program);
+    }
+    println!("skipped: there is no {name} in {}", folder().display());
+    None
+}
+
+/// A node that is new enough for the agent: beside the agents, or the system's.
+fn node(least: u32) -> Option<PathBuf> {
+    let candidates = [folder().join("node"), PathBuf::from("node")];
+    let found = candidates.into_iter().find(|node| {
+        let output = Command::new(node).arg("--version").output();
+        let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let major =
+            version.ok().and_then(|text| text.trim_start_matches('v').split('.').next()?.parse().ok());
+        major.is_some_and(|major: u32| major >= least)
+    });
+    if found.is_none() {
+        println!("skipped: there is no node {least} or newer");
+    }
+    found
+}
+
+/// claude-agent-acp has the model think of a title meanwhile.
+fn with_title(script: Value) -> Value {
+    let mut turns = vec![json!({"match": "Write the title", "text": "a title"})];
+    turns.extend(script.as_array().unwrap().iter().cloned());
+    Value::Array(turns)
+}
+
+impl Real {
+    fn new(which: Which, script: Value) -> Option<Real> {
+        let llm = FakeLlm::start(with_title(script)).unwrap();
+        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let agent = match which {
+            Which::Codex => codex(&llm, home.path())?,
+            Which::Claude => claude(&llm, home.path())?,
+        };
+        let mut bench = Bench::new(Kind::Agent, json!({"prompt": "the first task"})).agent(agent);
+        bench.call.agent = Some("robot".into());
+        bench.config.sessions = Some(bench.path(".sessions"));
+        Some(Real { llm, bench, _home: home })
+    }
+
+    fn script(&self, script: Value) {
+        self.llm.reset(Script::try_from(with_title(script)).unwrap());
+    }
+
+    /// Runs to the end, and sees that nothing is left.
+    async fn run(&self) -> Outcome {
+        let outcome =
+            tokio::time::timeout(PATIENCE, self.bench.start()).await.expect("the attempt does not end");
+        assert_eq!(marked(&self.bench.call.run), [] as [u32; 0], "processes are left");
+        Outcome(outcome)
+    }
+
+    fn again(&mut self) {
+        self.bench.call.attempt += 1;
+        self.bench.call.unknown = true;
+    }
+
+    fn continuity(&self) -> Option<Continuity> {
+        let progress = self.bench.progress.lock().unwrap();
+        progress.iter().rev().find_map(|it| match it {
+            Progress::Session { continuity, .. } => Some(*continuity),
+            _ => None,
+        })
+    }
+}
+
+fn agent(command: Vec<String>, env: &[(&str, &str)]) -> AgentConfig {
+    AgentConfig {
+        name: "robot".into(),
+        adapter: "acp".into(),
+        command,
+        env: env.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        ..AgentConfig::default()
+    }
+}
+
+fn codex(llm: &FakeLlm, home: &Path) -> Option<AgentConfig> {
+    let program = installed("codex-acp")?;
+    let node = node(20)?;
+    let provider = json!({"name": "fake", "base_url": format!("{}/v1", llm.url()), "env_key": "FAKE_KEY",
+        "wire_api": "responses", "request_max_retries": 0, "stream_max_retries": 0});
+    let config = json!({"model_providers": {"fake": provider}, "model_provider": "fake", "model": "fake-1"});
+    let home = home.display().to_string();
+    let env = [
+        ("HOME", home.as_str()),
+        ("CODEX_HOME", &home),
+        ("FAKE_KEY", "none"),
+        ("MODEL_PROVIDER", "fake"),
+        ("CODEX_CONFIG", &config.to_string()),
+    ];
+    Some(agent(vec![node.display().to_string(), program.display().to_string()], &env))
+}
+
+fn claude(llm: &FakeLlm, home: &Path) -> Option<AgentConfig> {
+    let program = installed("claude-agent-acp")?;
+    let node = node(22)?;
+    let home = home.display().to_string();
+    let env = [
+        ("HOME", home.as_str()),
+        ("ANTHROPIC_BASE_URL", &llm.url()),
+        ("ANTHROPIC_API_KEY", "none"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("IS_SANDBOX", "1"),
+    ];
+    Some(agent(vec![node.display().to_string(), program.display().to_string()], &env))
+}
+
+fn run_tool(which: Which, command: &str) -> Value {
+    match which {
+        Which::Codex => json!({"name": "exec_command", "input": {"cmd": command, "yield_time_ms": 5000,
+            "sandbox_permissions": "require_escalated", "justification": "needed"}}),
+        Which::Claude => json!({"name": "Bash", "input": {"command": command, "description": "needed"}}),
+    }
+}
+
+/// Allows or denies everything.
+struct Clerk(Permission, Mutex<Vec<PermissionAsk>>);
+
+impl Asks for Clerk {
+    fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+        self.1.lock().unwrap().push(ask);
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+async fn works_asks_and_goes_on(which: Which) {
+    let script = json!([{"text": "let me look", "tool": run_tool(which, "echo made > made.txt")}, {"text": "all done"}]);
+    let Some(mut real) = Real::new(which, script) else { return };
+    let clerk = Arc::new(Clerk(Permission::Allow { input: None }, Mutex::default()));
+    real.bench.cx.questions = Questions::new(clerk.clone());
+    let outcome = real.run().await;
+    let usage = match &outcome.0 {
+        sage_core::port::StepOutcome::Succeeded { usage, .. } => usage.clone(),
+        other => panic!("{other:?}\n{}", real.bench.read(".scratch/stderr.log")),
+    };
+    assert_eq!(outcome.succeeded(), "all done");
+    let log = real.bench.read(".scratch/agent.log");
+    assert_eq!(real.bench.read("made.txt"), "made\n", "{log}");
+    let asked = clerk.1.lock().unwrap().clone();
+    assert_eq!((asked.len(), asked[0].command.as_deref()), (1, Some("echo made > made.txt")));
+    let sent = real.llm.sent_usage();
+    match which {
+        Which::Codex => assert_eq!(usage.total(), sent.total(), "{usage:?} {sent:?}"),
+        // The title is not part of the turn.
+        Which::Claude => assert!((1..=sent.total()).contains(&usage.total()), "{usage:?} {sent:?}"),
+    }
+    assert!(log.contains("let me look\n") && log.contains("echo made > made.txt"), "{log}");
+
+    // Other work in another process: the model is given all that was said before.
+    real.bench.call.session = Some("talk".into());
+    real.script(json!([{"text": "one"}]));
+    real.run().await.succeeded();
+    real.bench.call.key = "other".into();
+    real.bench.call.params.insert("prompt".into(), json!("the second task"));
+    real.script(json!([{"text": "two"}]));
+    assert_eq!(real.run().await.succeeded(), "two");
+    assert_eq!(real.continuity(), Some(Continuity::Resumed));
+    let told = real.llm.prompts().last().unwrap().to_string();
+    assert!(told.contains("the first task") && told.contains("the second task"));
+}
+
+async fn fails_as_its_model_does(which: Which) {
+    for (status, class) in [
+        (400, FailureClass::Invalid),
+        (401, FailureClass::Auth),
+        (429, FailureClass::RateLimit),
+        (500, FailureClass::Transient),
+    ] {
+        let Some(real) = Real::new(which, json!([{"status": status}])) else { return };
+        real.run().await.failed(class);
+    }
+    let later = json!([{"text": "look", "tool": run_tool(which, "true")}, {"status": 500}]);
+    let Some(mut real) = Real::new(which, later) else { return };
+    real.bench.cx.questions =
+        Questions::new(Arc::new(Clerk(Permission::Allow { input: None }, Mutex::default())));
+    real.run().await.failed(FailureClass::Transient);
+}
+
+async fn stops_and_goes_on(which: Which) {
+    let script = json!([{"text": "a first word", "tool": run_tool(which, "true")}, {"hang": 60}]);
+    let Some(mut real) = Real::new(which, script) else { return };
+    real.bench.cx.questions =
+        Questions::new(Arc::new(Clerk(Permission::Allow { input: None }, Mutex::default())));
+    let stop = async {
+        let goes_on = || real.llm.prompts().iter().any(|it| it.to_string().contains("a first word"));
+        while !goes_on() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        real.bench.cx.stop.set(Stop::Graceful);
+    };
+    let both = async { tokio::join!(real.run(), stop) };
+    let (outcome, ()) = tokio::time::timeout(PATIENCE, both).await.expect("the stop");
+    outcome.stopped();
+    real.script(json!([{"text": "here again"}]));
+    real.bench.cx.stop = Default::default();
+    real.again();
+    assert_eq!(real.run().await.succeeded(), "here again");
+    assert_eq!(real.continuity(), Some(Continuity::Resumed));
+}
+
+async fn keeps_to_its_role(which: Which) {
+    let script =
+        json!([{"text": "x", "tool": run_tool(which, "echo made > made.txt")}, {"text": "could not"}]);
+    let Some(mut real) = Real::new(which, script) else { return };
+    let clerk = Arc::new(Clerk(Permission::Allow { input: None }, Mutex::default()));
+    real.bench.cx.questions = Questions::new(clerk.clone());
+    real.bench.call.role = Some(Role::Planner);
+    let outcome = real.run().await;
+    match which {
+        Which::Codex => drop(outcome.failed(FailureClass::Failed).says("your role may not run commands")),
+        Which::Claude => assert_eq!(outcome.succeeded(), "could not"),
+    }
+    assert!(!real.bench.path("made.txt").exists() && clerk.1.lock().unwrap().is_empty());
+}
+
+// covers: S3, S4, R18
+#[tokio::test]
+async fn codex_works_asks_and_goes_on() {
+    works_asks_and_goes_on(Which::Codex).await;
+}
+
+// covers: R7
+#[tokio::test]
+async fn codex_fails_as_its_model_does() {
+    fails_as_its_model_does(Which::Codex).await;
+}
+
+// covers: S3, S4
+#[tokio::test]
+async fn codex_stops_and_goes_on() {
+    stops_and_goes_on(Which::Codex).await;
+}
+
+// covers: S6
+#[tokio::test]
+async fn codex_keeps_to_its_role() {
+    keeps_to_its_role(Which::Codex).await;
+}
+
+// covers: S3, S4, R18
+#[tokio::test]
+async fn claude_works_asks_and_goes_on() {
+    works_asks_and_goes_on(Which::Claude).await;
+}
+
+// covers: R7
+#[tokio::test]
+async fn claude_fails_as_its_model_does() {
+    fails_as_its_model_does(Which::Claude).await;
+}
+
+// covers: S3, S4
+#[tokio::test]
+async fn claude_stops_and_goes_on() {
+    stops_and_goes_on(Which::Claude).await;
+}
+
+// covers: S6
+#[tokio::test]
+async fn claude_keeps_to_its_role() {
+    keeps_to_its_role(Which::Claude).await;
+}

@@ -1,0 +1,199 @@
+//! What the real program does not do on demand, done by a shell script in its place; and what sage adds to it.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sage_agents::AgentConfig;
+use sage_core::policy::FailureClass;
+use sage_core::port::{Permission, Progress};
+use sage_core::template::Kind;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::bench::{Bench, until};
+use crate::claude_desk::{Desk, installed};
+
+const RESULT: &str =
+    r#"{"type":"result","subtype":"success","is_error":false,"result":"fine","num_turns":1}"#;
+
+fn stand_in(script: &str) -> Bench {
+    let mut bench = Bench::new(Kind::Agent, json!({"prompt": "go"}));
+    bench.call.agent = Some("claude".into());
+    let command = ["/bin/sh", "-c", &script.replace("RESULT", &format!("echo '{RESULT}'"))];
+    bench.agent(AgentConfig {
+        name: "claude".into(),
+        adapter: "claude".into(),
+        command: command.map(str::to_string).to_vec(),
+        ..AgentConfig::default()
+    })
+}
+
+#[tokio::test]
+async fn a_program_that_stays_after_its_result_is_ended_and_the_result_counts() {
+    let bench = stand_in("trap '' TERM; RESULT; while :; do sleep 1; done");
+    assert_eq!(bench.run().await.succeeded(), "fine");
+    let bench = stand_in("RESULT; exit 7");
+    assert_eq!(bench.run().await.succeeded(), "fine");
+}
+
+#[tokio::test]
+async fn its_input_ends_after_the_result_and_not_before() {
+    let bench = stand_in("read -r prompt; echo \"$prompt\" > told; RESULT; cat > rest; echo > ended");
+    assert_eq!(bench.run().await.succeeded(), "fine");
+    assert!(bench.read("told").contains("\"content\":\"go\""));
+    assert!(bench.path("ended").exists() && bench.read("rest").is_empty());
+}
+
+#[tokio::test]
+async fn nonsense_is_no_result() {
+    let nonsense = r#"printf '\377\000 not json\n{"type":"result"\n[1]\n'"#;
+    stand_in(nonsense).run().await.failed(FailureClass::Lost).says("3 lines were not understood");
+    stand_in("exit 0").run().await.failed(FailureClass::Lost).says("without a result");
+    let long = stand_in("head -c 200000 /dev/zero | tr '\\0' x; echo; RESULT").output_cap(100_000);
+    assert_eq!(long.run().await.succeeded(), "fine");
+}
+
+#[tokio::test]
+async fn questions_are_withdrawn_and_unknown_ones_refused() {
+    let ask = r#"{"type":"control_request","request_id":"ID","request":{"subtype":"SUB","tool_name":"Bash","input":{}}}"#;
+    let ask = |id: &str, sub: &str| format!("echo '{}'", ask.replace("ID", id).replace("SUB", sub));
+    let script = format!(
+        "read -r prompt; {}; read -r refused; echo \"$refused\" > refused; {}; {}; {}; read -r answer; \
+         echo \"$answer\" > answer; RESULT",
+        ask("odd", "hook_callback"),
+        ask("gone", "can_use_tool"),
+        r#"while ! test -e asked; do sleep 0.01; done; echo '{"type":"control_cancel_request","request_id":"gone"}'"#,
+        ask("kept", "can_use_tool"),
+    );
+    let mut bench = stand_in(&script);
+    bench.cx.questions = sage_core::port::Questions::new(Arc::new(OnlyKept(bench.path("asked"))));
+    assert_eq!(bench.run().await.succeeded(), "fine");
+    assert!(bench.read("refused").contains("\"error\"") && bench.read("refused").contains("\"odd\""));
+    assert!(bench.read("answer").contains("\"kept\"") && bench.read("answer").contains("\"allow\""));
+    assert_eq!(bench.cx.questions.open(), 0);
+}
+
+/// Thinks for ever about all questions but one, and leaves a file when it begins to think.
+struct OnlyKept(std::path::PathBuf);
+
+impl sage_core::port::Asks for OnlyKept {
+    fn ask(&self, ask: sage_core::port::PermissionAsk) -> sage_core::port::BoxFuture<'static, Permission> {
+        if ask.id == "kept" {
+            return Box::pin(std::future::ready(Permission::Allow { input: None }));
+        }
+        std::fs::write(&self.0, "").unwrap();
+        Box::pin(std::future::pending())
+    }
+}
+
+// covers: R23
+#[tokio::test]
+async fn it_is_found_with_its_version_and_its_login() {
+    let Some(mut desk) = Desk::new(json!([])) else { return };
+    let agent = sage_agents::agent::adapter("claude").unwrap();
+    let probe = agent.probe(desk.config()).await;
+    assert!(probe.version.unwrap().starts_with("2."));
+    assert_eq!((probe.auth, probe.hint), (sage_agents::agent::Auth::Ready, None));
+    for key in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+        desk.config().env.insert(key.into(), String::new());
+    }
+    let probe = agent.probe(desk.config()).await;
+    if cfg!(target_os = "linux") {
+        assert_eq!(probe.auth, sage_agents::agent::Auth::Missing);
+        assert!(probe.hint.unwrap().contains("/login"));
+    }
+    desk.config().command = vec!["no-such-claude".into()];
+    let probe = agent.probe(desk.config()).await;
+    assert_eq!((probe.found, probe.version), (None, None));
+    assert!(probe.hint.unwrap().contains("npm install"));
+}
+
+/// Prints how much later the first event comes than without sage. By hand: `cargo nextest run -p sage-agents
+/// --run-ignored only overhead --no-capture`.
+// covers: R20
+#[tokio::test]
+#[ignore = "a measurement"]
+async fn overhead_until_the_first_event() {
+    let rounds: usize = 15;
+    let script = r#"echo '{"type":"system","subtype":"init"}'; read -r x; RESULT"#;
+    let (mut with, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let bench = stand_in(script);
+        let argv = bench.config.agents["claude"].command.clone();
+        with.push(with_sage(bench).await);
+        bare.push(without_sage(&argv, &[]).await);
+    }
+    println!("stand-in: sage {:?}, bare {:?}, overhead {:?}", median(&mut with), median(&mut bare), {
+        median(&mut with).saturating_sub(median(&mut bare))
+    });
+    if installed().is_none() {
+        return;
+    }
+    let (mut with, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let desk = Desk::new(json!([{"text": "x"}])).unwrap();
+        let agent = &desk.bench.config.agents["claude"];
+        let env: Vec<(String, String)> = agent.env.clone().into_iter().collect();
+        bare.push(without_sage(&agent.command.clone(), &env).await);
+        let Desk { bench, .. } = desk;
+        with.push(with_sage(bench).await);
+    }
+    println!("claude: sage {:?}, bare {:?}, overhead {:?}", median(&mut with), median(&mut bare), {
+        median(&mut with).saturating_sub(median(&mut bare))
+    });
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+async fn with_sage(mut bench: Bench) -> Duration {
+    let first: Arc<Mutex<Option<Instant>>> = Arc::default();
+    let seen = Arc::clone(&first);
+    bench.cx.progress = Arc::new(move |it| {
+        if matches!(it, Progress::Alive) {
+            seen.lock().unwrap().get_or_insert_with(Instant::now);
+        }
+    });
+    let start = Instant::now();
+    let running = tokio::spawn(bench.start());
+    until("the first event", || first.lock().unwrap().is_some()).await;
+    bench.cx.stop.set(sage_core::port::Stop::Now);
+    let _ = running.await;
+    let first = first.lock().unwrap().unwrap();
+    first - start
+}
+
+/// The same flags and variables, as far as they matter for the start.
+async fn without_sage(argv: &[String], env: &[(String, String)]) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = "-p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio --include-partial-messages \
+        --session-id 00000000-0000-7000-8000-000000000001 --permission-mode acceptEdits --strict-mcp-config \
+        --mcp-config {\"mcpServers\":{}} --settings {\"permissions\":{\"allow\":[],\"ask\":[]}} \
+        --disallowedTools AskUserQuestion,EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,CronList,ScheduleWakeup";
+    let start = Instant::now();
+    let mut child = tokio::process::Command::new(&argv[0])
+        .args(&argv[1..])
+        .args(flags.split_whitespace())
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .envs([("CLAUDE_CODE_MAX_RETRIES", "1"), ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")])
+        .envs([("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")])
+        .envs([("DISABLE_TELEMETRY", "1"), ("DISABLE_ERROR_REPORTING", "1")])
+        .current_dir(dir.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(format!("{prompt}\n").as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next_line().await.unwrap().unwrap();
+    let took = start.elapsed();
+    child.kill().await.unwrap();
+    took
+}

@@ -1,0 +1,33 @@
+//! A question of a running agent, as doors show it.
+
+use serde::{Deserialize, Serialize};
+
+use super::rfc3339;
+use crate::port::AskKind;
+use crate::run::OpenAsk;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskView {
+    pub id: String,
+    pub tool: String,
+    pub kind: AskKind,
+    /// What people read.
+    pub title: String,
+    pub since: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl AskView {
+    pub fn of(open: &OpenAsk) -> AskView {
+        AskView {
+            id: open.ask.id.clone(),
+            tool: open.ask.tool.clone(),
+            kind: open.ask.kind,
+            title: open.ask.title(),
+            since: rfc3339(open.since_ms),
+            until: open.until.map(rfc3339),
+        }
+    }
+}

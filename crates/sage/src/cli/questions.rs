@@ -1,0 +1,96 @@
+//! What waits for a person, in all open runs of the project: one list, whatever asks.
+
+use sage_core::run::{OpenAsk, Run, State};
+use sage_core::wire::rfc3339;
+use sage_engine::open::Engine;
+use serde::Serialize;
+
+use super::list;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// `approval`, `permission` for what an agent asks, or `unknown` for an attempt that was cut off.
+    pub kind: &'static str,
+    pub feature: String,
+    pub step: String,
+    pub message: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// What is taken at the deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// What to type, the first being a yes.
+    pub commands: Vec<String>,
+}
+
+/// Of all features, by name. A run that cannot be read asks nothing; `sage list` shows it.
+pub fn all(engine: &Engine) -> Vec<Question> {
+    let runs = list::features(engine).into_iter().filter_map(|feature| engine.read(&feature).ok());
+    runs.filter(|snapshot| snapshot.run.status.open()).flat_map(|snapshot| of_run(&snapshot.run)).collect()
+}
+
+fn of_run(run: &Run) -> Vec<Question> {
+    let question = |step: &sage_core::run::Step| match &step.state {
+        State::Running(running) => {
+            let ask = running.ask.as_ref()?;
+            let commands = approval_commands(&run.feature, &step.path, &ask.choices);
+            Some(Question {
+                kind: "approval",
+                feature: run.feature.clone(),
+                step: step.path.to_string(),
+                message: ask.message.clone(),
+                choices: ask.choices.clone(),
+                default: ask.default.clone(),
+                deadline: running.until.map(rfc3339),
+                commands,
+            })
+        }
+        State::Unknown => Some(Question {
+            kind: "unknown",
+            feature: run.feature.clone(),
+            step: step.path.to_string(),
+            message: "its last attempt was cut off: run it again?".into(),
+            choices: Vec::new(),
+            default: None,
+            deadline: None,
+            commands: approval_commands(&run.feature, &step.path, &["approve".into()]),
+        }),
+        _ => None,
+    };
+    let permissions = run.asks.iter().map(|open| permission(run, open));
+    run.live_steps().filter_map(question).chain(permissions).collect()
+}
+
+/// A running agent asks. With its id, because it may ask for several things at once.
+fn permission(run: &Run, open: &OpenAsk) -> Question {
+    let step = run.step(open.step).path.to_string();
+    let commands = approval_commands(&run.feature, &step, &["approve".into()]);
+    let several = run.asks_of(open.step).count() > 1;
+    let named = |command: String| if several { format!("{command} --ask {}", open.ask.id) } else { command };
+    Question {
+        kind: "permission",
+        feature: run.feature.clone(),
+        step,
+        message: format!("may it use {}?", open.ask.title()),
+        choices: Vec::new(),
+        default: None,
+        deadline: open.until.map(rfc3339),
+        commands: commands.into_iter().map(named).collect(),
+    }
+}
+
+fn approval_commands(feature: &str, step: &str, choices: &[String]) -> Vec<String> {
+    // Fan-out items have brackets, which a shell would take for itself.
+    let step = if step.contains(['[', ' ', '@']) { format!("'{step}'") } else { step.to_string() };
+    let yes = |choice: &String| match choice.as_str() {
+        "approve" => Some(format!("sage approve {feature} {step}")),
+        "reject" => None,
+        other => Some(format!("sage approve {feature} {step} -c {other}")),
+    };
+    let mut commands: Vec<String> = choices.iter().filter_map(yes).collect();
+    commands.push(format!("sage reject {feature} {step}"));
+    commands
+}

@@ -1,0 +1,96 @@
+//! `isolation: worktree` through the binary: steps side by side, a kill in the middle, the user's checkout.
+
+use std::process::Command;
+
+use crate::dsl::{DEADLINE, Sage, wait_until};
+
+const TEMPLATE: &str = "
+name: team
+phases:
+  - id: build
+    operations:
+      - id: one
+        type: shell
+        isolation: worktree
+        expect: { files: [one.txt], command: 'grep -q first one.txt' }
+        params: { run: 'echo first >> one.txt; while ! test -e \"$GO\"; do sleep 0.01; done; cat one.txt', env: { GO: '{{ inputs.go }}' } }
+      - id: two
+        type: agent
+        agent: fake
+        role: implementer
+        isolation: worktree
+        prompt: work
+        params: { script: [{ write: { two.txt: made }, result: { ok: true } }] }
+  - id: after
+    dependencies: [build]
+    operations: { id: missing, type: shell, isolation: worktree, expect: { files: [nowhere.txt] }, params: { run: 'echo x > x.txt' } }
+";
+
+fn git(sage: &Sage, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(sage.root()).args(args).env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+// covers: S6, R5, P8
+#[test]
+fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
+    let sage = Sage::new().template("team", TEMPLATE);
+    git(&sage, &["init", "-q", "-b", "main"]);
+    sage.write("a.txt", "one\n");
+    git(&sage, &["add", "a.txt"]);
+    git(&sage, &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "-m", "first"]);
+    sage.write("a.txt", "changed\n");
+    // Whoever has a `.gitignore` of his own in `.sage` does not see the worktrees either.
+    sage.write(".sage/.gitignore", "/state/\n/inbox/\n/logs/\n");
+    let checkout =
+        || [git(&sage, &["status", "--porcelain", "-uall"]), git(&sage, &["rev-parse", "HEAD", "main"])];
+    let before = checkout();
+
+    let go = sage.outside().join("go");
+    let input = format!("go={}", go.display());
+    let mut running = sage.args(["run", "team", "-t", "team", "-i", &input]).spawn();
+    let worktrees = sage.path(".sage/worktrees");
+    let tree = || {
+        let mut runs = std::fs::read_dir(&worktrees).into_iter().flatten().flatten().map(|run| run.path());
+        runs.find(|run| run.is_dir()).map(|run| run.join("build.one"))
+    };
+    running.until(
+        || {
+            tree()
+                .is_some_and(|tree| std::fs::read(tree.join("one.txt")).is_ok_and(|text| text == b"first\n"))
+        },
+        "work in the worktree",
+    );
+    assert!(running.kill());
+    let tree = tree().unwrap();
+    wait_until(|| sage.alive().is_empty(), DEADLINE, "the killed run's processes");
+
+    std::fs::write(&go, "").unwrap();
+    let resumed = sage.sage("resume team");
+    resumed.exit(1).stdout_has("expected file `nowhere.txt` does not exist");
+    assert_eq!(
+        std::fs::read_to_string(tree.join("one.txt")).unwrap(),
+        "first\nfirst\n",
+        "found as it was left"
+    );
+    let leases = sage_agents::worktree::list(&worktrees).unwrap().found;
+    let states: Vec<String> = leases.iter().map(|it| format!("{} {:?}", it.step, it.state)).collect();
+    assert_eq!(states, ["after/missing Failed", "build/one Committed", "build/two Committed"]);
+    assert_eq!(git(&sage, &["show", &format!("{}:one.txt", leases[1].branch)]), "first\nfirst");
+    assert_eq!(git(&sage, &["show", &format!("{}:two.txt", leases[2].branch)]), "made");
+    assert_eq!(git(&sage, &["log", "-1", "--format=%an <%ae>", &leases[1].branch]), "sage <sage@localhost>");
+    assert_eq!(checkout(), before);
+    sage.assert_nothing_alive();
+}
+
+// covers: S6, R17
+#[test]
+fn without_a_repository_an_isolated_step_says_what_to_do() {
+    let text = "name: t\nphases: [{id: p, operations: {id: x, type: shell, isolation: worktree, params: {run: 'true'}}}]";
+    let sage = Sage::new().template("t", text);
+    let outcome = sage.sage("run t -t t");
+    outcome.exit(1).stdout_has("is in no git repository; make one: git init");
+}
