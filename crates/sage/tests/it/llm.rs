@@ -81,7 +81,7 @@ fn a_run_counts_every_token_that_its_models_sent() {
     ] {
         assert_eq!(classes[name].as_u64(), tokens, "{name} in {classes}");
     }
-    assert_eq!(sage.results("x")["p"]["chat"], "done");
+    assert_eq!(sage.results("x")[0]["results"]["chat"], "done");
 }
 
 // covers: S3, R3
