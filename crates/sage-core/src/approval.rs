@@ -81,7 +81,7 @@ impl Rules {
         forbidden(ask, access, &paths).or_else(|| self.by_name(ask)).or_else(|| match ask.kind {
             AskKind::Read if self.read_only => allow("it only reads"),
             AskKind::Write if self.writes(&paths) => allow("it writes where it may"),
-            AskKind::Run if self.runs(ask) => allow("the command is allowed"),
+            AskKind::Run if self.runs(ask, access) => allow("the command is allowed"),
             _ if self.is_cheap(ask, access, spent_usd) => allow("little has been spent"),
             _ => None,
         })
@@ -108,11 +108,16 @@ impl Rules {
         !paths.is_empty() && paths.iter().all(allowed)
     }
 
-    /// Only plain commands: what a shell would take apart could be anything.
-    fn runs(&self, ask: &PermissionAsk) -> bool {
+    /// Only plain commands: what a shell would take apart could be anything. Who may not write gets only what
+    /// is named to the letter: many a harmless program has a flag that writes.
+    fn runs(&self, ask: &PermissionAsk, access: Access) -> bool {
         let plain = |command: &&String| !command.contains([';', '&', '|', '<', '>', '$', '`', '\n', '(']);
         let command = ask.command.as_ref().filter(plain);
-        command.is_some_and(|command| self.commands.iter().any(|pattern| matches(pattern, command)))
+        let exact = !access.write;
+        let fits = |pattern: &String, command: &str| {
+            if exact { pattern == command } else { matches(pattern, command) }
+        };
+        command.is_some_and(|command| self.commands.iter().any(|pattern| fits(pattern, command)))
     }
 
     /// What nobody counts is not cheap, and who may not write does not get a shell for being cheap.
@@ -253,6 +258,9 @@ mod tests {
             assert_eq!(run(trick), None, "{trick}");
         }
         assert_eq!(run("cargo test; rm -rf /"), Some(false));
+        let audit =
+            |command: &str| said(&rules, &ask(AskKind::Run, "Bash", None, Some(command)), Role::Auditor);
+        assert_eq!((audit("git status"), audit("cargo test --out x")), (Some(true), None));
     }
 
     #[test]

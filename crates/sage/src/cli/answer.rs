@@ -56,6 +56,10 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
     let input = input.map_err(|error| {
         Failure::usage(format!("--edit is not JSON: {error}")).hint(r#"--edit '{"command": "ls"}'"#)
     })?;
+    if input.as_ref().is_some_and(|input| !input.is_object()) {
+        return Err(Failure::usage("--edit must be a JSON object: the whole input of the tool")
+            .hint(r#"--edit '{"command": "ls"}'"#));
+    }
     let said = Said { choice: args.choice, message: args.message, ask: args.ask, input };
     answer(context, &args.feature, args.step, said, args.json)
 }

@@ -17,7 +17,7 @@ const TABLE: [(&str, &str, &str, &str); 12] = [
     ("quota", "", "quota: the quota is used up", "reset"),
     ("overloaded", "", "transient: overloaded: the service is overloaded", "resume later"),
     ("auth", "", "auth: not logged in", "log in"),
-    ("double-result", "", "invalid: two results", "not as asked"),
+    ("double-result", "", "invalid: two results", "is wrong"),
 ];
 
 fn project(fault: &str, fields: &str) -> Sage {
