@@ -21,7 +21,7 @@ use crate::bench::{Bench, Outcome, sage};
 /// Words that the program would never say by itself.
 pub const TASK: &str = "paint the fence blue";
 
-pub fn installed() -> Option<PathBuf> {
+fn installed() -> Option<PathBuf> {
     let target = sage().parent().unwrap().parent().unwrap().join("tools/agents/node_modules/.bin");
     let folder = std::env::var_os("SAGE_TEST_AGENTS").map_or(target, PathBuf::from);
     let program = folder.join("claude");
