@@ -61,7 +61,12 @@ impl Http {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("sage/", env!("CARGO_PKG_VERSION"))));
         self.client.request(request).await.map_err(|error| {
             let host = endpoint.url.authority().map_or("the endpoint", |host| host.as_str());
-            trouble::broken(format!("cannot reach {host}: {}", reasons(&error)))
+            let message = format!("cannot reach {host}: {}", reasons(&error));
+            // It will be the same certificate next time.
+            if message.contains("invalid peer certificate") {
+                return Miss::invalid(format!("{message}; SSL_CERT_FILE can name a file of trusted ones"));
+            }
+            trouble::broken(message)
         })
     }
 }

@@ -37,14 +37,17 @@ fn the_scripted_endpoint_serves_until_it_is_told_to_stop() {
     assert_eq!(sage.lines("requests.jsonl").len(), 2);
 }
 
-fn models(sage: &Sage, fake: &FakeLlm) {
-    let agent = |api: &str| {
+const APIS: [&str; 3] = ["anthropic", "responses", "chat"];
+
+/// One agent for each protocol, each with an endpoint.
+fn models(sage: &Sage, fakes: [&FakeLlm; 3]) {
+    let agent = |(api, fake): (&str, &FakeLlm)| {
         format!(
             "[agents.{api}]\nadapter = \"llm\"\napi = \"{api}\"\nurl = \"{}\"\nmodel = \"m\"\n",
             fake.url()
         )
     };
-    sage.write("sage.toml", ["anthropic", "responses", "chat"].map(agent).concat());
+    sage.write("sage.toml", APIS.into_iter().zip(fakes).map(agent).collect::<String>());
 }
 
 /// One step for each protocol.
@@ -52,7 +55,7 @@ fn steps(fields: &str) -> String {
     let step = |api: &str| {
         format!("      - {{ id: {api}, type: agent, agent: {api}, prompt: \"ask {api}\", {fields} }}\n")
     };
-    let steps = ["anthropic", "responses", "chat"].map(step).concat();
+    let steps = APIS.map(step).concat();
     format!("name: t\nphases:\n  - id: p\n    operations:\n{steps}")
 }
 
@@ -66,7 +69,7 @@ fn a_run_counts_every_token_that_its_models_sent() {
     ]))
     .unwrap();
     let sage = Sage::new().template("t", &steps(""));
-    models(&sage, &fake);
+    models(&sage, [&fake; 3]);
     sage.sage("run x -t t").exit(0);
     assert_eq!(fake.prompts().len(), 6);
     let classes = sage.status("x")["metrics"]["tokensByClass"].clone();
@@ -87,25 +90,26 @@ fn a_run_counts_every_token_that_its_models_sent() {
 // covers: S3, R3
 #[test]
 fn a_killed_run_goes_on_in_the_same_conversation() {
-    for api in ["anthropic", "responses", "chat"] {
-        let fake = FakeLlm::start(json!([
+    // One each: which of them asks first is nobody's business.
+    let fakes = APIS.map(|_| {
+        FakeLlm::start(json!([
             {"text": "I look.", "tool": {"name": "read_file", "input": {"path": "a.txt"}}},
             {"hang": true},
             {"text": "whole"},
         ]))
-        .unwrap();
-        let step = format!("{{ id: x, type: agent, agent: {api}, prompt: \"ask {api}\" }}");
-        let template = format!("name: t\nphases:\n  - id: p\n    operations: {step}\n");
-        let sage = Sage::new().template("t", &template);
-        models(&sage, &fake);
-        sage.write("a.txt", "apple");
-        let mut running = sage.spawn("run x -t t");
-        running.until(|| fake.prompts().len() == 2, "it waits for its second answer");
-        assert!(running.kill());
-        sage.sage("resume x").exit(0);
-        let prompts = fake.prompts();
-        assert_eq!(prompts.len(), 3, "nothing was asked twice");
-        let text = prompts[2].to_string();
+        .unwrap()
+    });
+    let asked = |count: usize| fakes.iter().all(|fake| fake.prompts().len() == count);
+    let sage = Sage::new().template("t", &steps(""));
+    models(&sage, fakes.each_ref());
+    sage.write("a.txt", "apple");
+    let mut running = sage.spawn("run x -t t");
+    running.until(|| asked(2), "all three wait for their second answer");
+    assert!(running.kill());
+    sage.sage("resume x").exit(0);
+    assert!(asked(3), "nothing was asked twice");
+    for fake in &fakes {
+        let text = fake.prompts()[2].to_string();
         assert!(text.contains("apple") && text.contains("I look.") && text.contains("ask "), "{text}");
         assert!(text.contains("Go on from there"), "{text}");
     }
@@ -121,7 +125,7 @@ fn a_refusal_waits_for_its_time_and_costs_no_try() {
     .unwrap();
     let step = "name: t\nphases:\n  - id: p\n    operations: { id: chat, type: agent, agent: chat, prompt: go, retry: 1 }\n";
     let sage = Sage::new().template("t", step);
-    models(&sage, &fake);
+    models(&sage, [&fake; 3]);
     sage.sage("run x -t t").exit(0);
     let asked: Vec<u64> = fake.requests().iter().map(|request| request["t"].as_u64().unwrap()).collect();
     assert!(asked.len() == 2 && asked[1] >= asked[0] + 300, "{asked:?}");
