@@ -81,8 +81,8 @@ impl Rules {
         forbidden(ask, access, &paths).or_else(|| self.by_name(ask)).or_else(|| match ask.kind {
             AskKind::Read if self.read_only => allow("it only reads"),
             AskKind::Write if self.writes(&paths) => allow("it writes where it may"),
-            AskKind::Run if self.runs(ask) => allow("the command is allowed"),
-            _ if self.is_cheap(spent_usd) => allow("little has been spent"),
+            AskKind::Run if self.runs(ask, access) => allow("the command is allowed"),
+            _ if self.is_cheap(ask, access, spent_usd) => allow("little has been spent"),
             _ => None,
         })
     }
@@ -108,15 +108,23 @@ impl Rules {
         !paths.is_empty() && paths.iter().all(allowed)
     }
 
-    /// Only plain commands: what a shell would take apart could be anything.
-    fn runs(&self, ask: &PermissionAsk) -> bool {
+    /// Only plain commands: what a shell would take apart could be anything. Who may not write gets only what
+    /// is named to the letter: many a harmless program has a flag that writes.
+    fn runs(&self, ask: &PermissionAsk, access: Access) -> bool {
         let plain = |command: &&String| !command.contains([';', '&', '|', '<', '>', '$', '`', '\n', '(']);
         let command = ask.command.as_ref().filter(plain);
-        command.is_some_and(|command| self.commands.iter().any(|pattern| matches(pattern, command)))
+        let exact = !access.write;
+        let fits = |pattern: &String, command: &str| {
+            if exact { pattern == command } else { matches(pattern, command) }
+        };
+        command.is_some_and(|command| self.commands.iter().any(|pattern| fits(pattern, command)))
     }
 
-    fn is_cheap(&self, spent_usd: Option<f64>) -> bool {
-        self.under_usd.is_some_and(|limit| spent_usd.unwrap_or(0.0) < limit)
+    /// What nobody counts is not cheap, and who may not write does not get a shell for being cheap.
+    fn is_cheap(&self, ask: &PermissionAsk, access: Access, spent_usd: Option<f64>) -> bool {
+        let harmless = access.write || matches!(ask.kind, AskKind::Read | AskKind::Network);
+        let cheap = |limit| spent_usd.is_some_and(|spent| spent < limit);
+        harmless && self.under_usd.is_some_and(cheap)
     }
 }
 
@@ -127,7 +135,8 @@ fn forbidden(ask: &PermissionAsk, access: Access, paths: &[Option<&str>]) -> Opt
         AskKind::Write if !access.write => role("change files"),
         AskKind::Write if access.paths != Paths::All => {
             let outside = |path: &Option<&str>| !path.is_some_and(|path| access.paths.contains(path));
-            if paths.iter().any(outside) { role("change files there") } else { None }
+            let told = !paths.is_empty() && !paths.iter().any(outside);
+            if told { None } else { role("change files there") }
         }
         AskKind::Run if !access.run => role("run commands"),
         AskKind::Network if !access.network => role("use the network"),
@@ -142,8 +151,14 @@ fn inside<'a>(path: &'a str, project: &str) -> Option<&'a str> {
     } else {
         path
     };
-    let own = relative.split('/').next() == Some(".sage") || relative.split('/').any(|part| part == ".git");
-    (!own && !relative.split('/').any(|part| part == "..")).then_some(relative)
+    let mut parts = relative.split('/').filter(|part| !part.is_empty() && *part != ".");
+    (!parts.any(|part| part == ".." || is_own(part))).then_some(relative)
+}
+
+/// What decides about agents is not theirs to change: state, settings, hooks. Some disks ignore case.
+fn is_own(part: &str) -> bool {
+    const OWN: &[&str] = &[".sage", "sage.toml", ".git", ".claude", ".codex", ".gemini", ".mcp.json"];
+    OWN.iter().any(|name| part.eq_ignore_ascii_case(name))
 }
 
 /// `*` stands for anything, at any place.
@@ -205,7 +220,19 @@ mod tests {
         let implementer = |ask| said(&rules, &ask, Role::Implementer);
         assert_eq!(implementer(ask(AskKind::Read, "Read", Some("/etc/passwd"), None)), Some(true));
         assert_eq!(implementer(ask(AskKind::Write, "Write", Some("/p/src/a.rs"), None)), Some(true));
-        for outside in ["/etc/passwd", "../x", "/p/../q", "/pq/x", ".git/config", "/p/.sage/state/x"] {
+        for outside in [
+            "/etc/passwd",
+            "../x",
+            "/p/../q",
+            "/pq/x",
+            ".git/config",
+            "/p/.sage/state/x",
+            "./.sage/x",
+            "/p//.sage/x",
+            ".GIT/config",
+            "sage.toml",
+            "a/.claude/settings.json",
+        ] {
             assert_eq!(implementer(ask(AskKind::Write, "Write", Some(outside), None)), None, "{outside}");
         }
         assert_eq!(implementer(ask(AskKind::Write, "Write", None, None)), None);
@@ -231,6 +258,9 @@ mod tests {
             assert_eq!(run(trick), None, "{trick}");
         }
         assert_eq!(run("cargo test; rm -rf /"), Some(false));
+        let audit =
+            |command: &str| said(&rules, &ask(AskKind::Run, "Bash", None, Some(command)), Role::Auditor);
+        assert_eq!((audit("git status"), audit("cargo test --out x")), (Some(true), None));
     }
 
     #[test]
@@ -240,6 +270,9 @@ mod tests {
         let decide = |spent| rules.decide(&run, Role::Implementer.access(), "/p", spent);
         assert!(decide(Some(0.99)).is_some_and(|ruling| ruling.allow));
         assert_eq!(decide(Some(1.0)), None);
+        assert_eq!(decide(None), None, "nobody knows what was spent");
+        let auditor = rules.decide(&run, Role::Auditor.access(), "/p", Some(0.1));
+        assert_eq!(auditor, None, "who may not write gets no shell for being cheap");
     }
 
     #[test]

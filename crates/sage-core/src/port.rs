@@ -50,7 +50,9 @@ pub struct StepCall {
     pub idle_timeout_ms: Option<u64>,
     /// The attempt before this one was lost: it may have finished without anybody knowing.
     pub unknown: bool,
-    /// Why the attempt before this one was not good enough.
+    /// It was asked to run again although it had an answer: an earlier one shall not be taken.
+    pub fresh: bool,
+    /// Why the answer of an attempt before this one was not good enough. Other troubles are not told.
     pub feedback: Option<String>,
 }
 

@@ -6,7 +6,8 @@ use serde_json::Value;
 const READS: &[&str] =
     &["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "read_file"];
 const WRITES: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit", "write_file", "edit_file"];
-const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "KillBash", "shell", "exec_command"];
+const RUNS: &[&str] =
+    &["Bash", "BashOutput", "KillShell", "KillBash", "Monitor", "PowerShell", "shell", "exec_command"];
 const NETWORK: &[&str] = &["WebFetch", "WebSearch", "fetch"];
 /// Where a tool's input names a file.
 const PATHS: &[&str] = &["file_path", "notebook_path", "path"];

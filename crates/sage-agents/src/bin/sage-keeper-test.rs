@@ -53,6 +53,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         timeout_ms: None,
         idle_timeout_ms: None,
         unknown: false,
+        fresh: false,
         feedback: None,
     };
     let cx = StepCx {

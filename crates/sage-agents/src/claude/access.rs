@@ -15,10 +15,11 @@ use sage_core::port::{AskKind, Permission, PermissionAsk};
 use sage_core::role::{Access, Paths};
 use serde_json::Value;
 
+use crate::agent::describe;
+
 const WRITES: &[&str] = &["Edit", "Write", "NotebookEdit", "MultiEdit"];
 const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "Monitor", "PowerShell"];
 const NETWORK: &[&str] = &["WebFetch", "WebSearch"];
-const READS: &[&str] = &["Read", "Glob", "Grep", "LS", "NotebookRead"];
 /// Nobody sits in front of it, its turn must end, and where it works is not its own decision.
 const NEVER: &[&str] = &[
     "AskUserQuestion",
@@ -54,25 +55,9 @@ pub fn asked(access: Access) -> Vec<&'static str> {
 
 /// A question of the program in the words of the port.
 pub fn question(id: &str, tool: &str, input: &Value, blocked_path: Option<&str>) -> PermissionAsk {
-    let text = |name: &str| input[name].as_str().map(str::to_string);
-    let mut paths: Vec<String> =
-        ["file_path", "notebook_path", "path"].iter().find_map(|name| text(name)).into_iter().collect();
-    paths.extend(blocked_path.map(str::to_string).filter(|path| !paths.contains(path)));
-    PermissionAsk {
-        id: id.to_string(),
-        tool: tool.to_string(),
-        input: input.clone(),
-        kind: kind(tool),
-        paths,
-        command: text("command"),
-    }
-}
-
-fn kind(tool: &str) -> AskKind {
-    let lists =
-        [(WRITES, AskKind::Write), (RUNS, AskKind::Run), (NETWORK, AskKind::Network), (READS, AskKind::Read)];
-    let list = lists.iter().find(|(tools, _)| tools.contains(&tool));
-    list.map_or(AskKind::Other, |(_, kind)| *kind)
+    let mut ask = describe(id, tool, input.clone());
+    ask.paths.extend(blocked_path.map(str::to_string).filter(|path| !ask.paths.contains(path)));
+    ask
 }
 
 /// What the role itself says about it; `None` where somebody must be asked.

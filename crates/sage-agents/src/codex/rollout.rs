@@ -32,26 +32,40 @@ pub struct Rollout {
 
 #[derive(Debug, Default)]
 struct Seen {
-    total: Option<Counts>,
-    last: Option<Counts>,
+    /// All of the thread and the last answer alone, as told when an answer is there.
+    answered: Option<(Counts, Counts)>,
+    /// The same, told when its tools have run; a thread that was killed before has forgotten that answer.
+    counted: Option<(Counts, Counts)>,
     /// Of the turn that ended last.
     error: Option<Value>,
     limits: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    payload: Payload,
+#[serde(tag = "type", content = "payload", rename_all = "snake_case")]
+enum Line {
+    TokenUsageRecord {
+        usage: Counts,
+        thread_token_usage: Counts,
+    },
+    EventMsg(Told),
+    #[serde(other)]
+    Other,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Payload {
-    r#type: String,
-    info: Option<Info>,
-    rate_limits: Option<Value>,
-    error: Option<Value>,
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Told {
+    TokenCount {
+        info: Option<Info>,
+        rate_limits: Option<Value>,
+    },
+    TaskStarted,
+    TaskComplete {
+        error: Option<Value>,
+    },
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Deserialize)]
@@ -98,11 +112,11 @@ impl Rollout {
 
     /// All that the thread has used so far.
     pub fn total(&self) -> Option<Usage> {
-        Some(self.seen.total?.classes())
+        Some(self.seen.counts()?.0.classes())
     }
 
     pub fn context_tokens(&self) -> Option<u64> {
-        Some(self.seen.last?.context())
+        Some(self.seen.counts()?.1.context())
     }
 
     /// `codex_error_info` of the last turn.
@@ -122,19 +136,25 @@ impl Rollout {
 }
 
 impl Seen {
+    fn counts(&self) -> Option<(Counts, Counts)> {
+        self.answered.or(self.counted)
+    }
+
     fn take(&mut self, line: &[u8]) {
-        let Ok(Line { payload }) = serde_json::from_slice(line) else { return };
-        match payload.r#type.as_str() {
-            "token_count" => {
-                if let Some(info) = payload.info {
-                    self.total = Some(info.total_token_usage);
-                    self.last = Some(info.last_token_usage);
-                }
-                self.limits = payload.rate_limits.or(self.limits.take());
+        match serde_json::from_slice(line) {
+            Ok(Line::TokenUsageRecord { usage, thread_token_usage }) => {
+                self.answered = Some((thread_token_usage, usage));
             }
-            "task_started" => self.error = None,
-            "task_complete" => self.error = payload.error.map(|mut error| error["codex_error_info"].take()),
-            _ => {}
+            Ok(Line::EventMsg(Told::TokenCount { info, rate_limits })) => {
+                let counts = info.map(|info| (info.total_token_usage, info.last_token_usage));
+                self.counted = counts.or(self.counted.take());
+                self.limits = rate_limits.or(self.limits.take());
+            }
+            Ok(Line::EventMsg(Told::TaskStarted)) => self.error = None,
+            Ok(Line::EventMsg(Told::TaskComplete { error })) => {
+                self.error = error.map(|mut error| error["codex_error_info"].take());
+            }
+            Ok(Line::EventMsg(Told::Other) | Line::Other) | Err(_) => {}
         }
     }
 }
@@ -189,18 +209,27 @@ mod tests {
         File::options().create(true).append(true).open(path).unwrap()
     }
 
-    fn count(file: &mut File, total: u64, last: u64) {
-        let counts = |n: u64| {
-            json!({"input_tokens": n, "cached_input_tokens": 0, "cache_write_input_tokens": 0,
+    fn counts(n: u64) -> Value {
+        json!({"input_tokens": n, "cached_input_tokens": 0, "cache_write_input_tokens": 0,
             "output_tokens": 1, "reasoning_output_tokens": 0, "total_tokens": n + 1})
-        };
-        let limits = json!({"primary": {"used_percent": 100.0, "resets_at": 7}, "secondary": {"used_percent": 12.0, "resets_at": 9}});
-        let info = json!({"total_token_usage": counts(total), "last_token_usage": counts(last)});
-        let line = json!({"timestamp": "t", "type": "event_msg",
-            "payload": {"type": "token_count", "info": info, "rate_limits": limits}});
-        writeln!(file, "{line}").unwrap();
     }
 
+    /// The two lines about an answer.
+    fn answer(file: &mut File, total: u64, last: u64) {
+        let usage = json!({"response_id": "r", "usage": counts(last), "thread_token_usage": counts(total)});
+        writeln!(file, "{}", json!({"timestamp": "t", "type": "token_usage_record", "payload": usage}))
+            .unwrap();
+    }
+
+    fn count(file: &mut File, total: u64, last: u64) {
+        let full = json!({"used_percent": 100.0, "resets_at": 7});
+        let limits = json!({"primary": full, "secondary": {"used_percent": 12.0, "resets_at": 9}});
+        let info = json!({"total_token_usage": counts(total), "last_token_usage": counts(last)});
+        let told = json!({"type": "token_count", "info": info, "rate_limits": limits});
+        writeln!(file, "{}", json!({"timestamp": "t", "type": "event_msg", "payload": told})).unwrap();
+    }
+
+    // covers: R18
     #[test]
     fn what_codex_counts_is_seen_as_it_grows() {
         let home = tempfile::tempdir().unwrap();
@@ -211,7 +240,9 @@ mod tests {
         writeln!(file, "not json").unwrap();
         rollout.catch_up();
         assert_eq!(rollout.total().unwrap().total(), 101);
-        count(&mut file, 300, 200);
+        answer(&mut file, 300, 200);
+        // Killed before its tools had run, codex forgets that answer itself.
+        count(&mut file, 150, 50);
         write!(file, "{{\"torn\":").unwrap();
         rollout.catch_up();
         assert_eq!((rollout.total().unwrap().total(), rollout.context_tokens()), (301, Some(201)));
@@ -225,11 +256,12 @@ mod tests {
     fn the_kind_of_error_is_that_of_the_last_turn() {
         let home = tempfile::tempdir().unwrap();
         let mut file = thread_file(home.path());
-        let ended = json!({"payload": {"type": "task_complete", "error": {"message": "m", "codex_error_info": "usage_limit_exceeded"}}});
-        writeln!(file, "{ended}").unwrap();
+        let line = |payload: Value| json!({"type": "event_msg", "payload": payload}).to_string();
+        let error = json!({"message": "m", "codex_error_info": "usage_limit_exceeded"});
+        writeln!(file, "{}", line(json!({"type": "task_complete", "error": error}))).unwrap();
         let mut rollout = Rollout::of(home.path(), THREAD);
         assert_eq!(rollout.error(), Some(&json!("usage_limit_exceeded")));
-        writeln!(file, "{}", json!({"payload": {"type": "task_started"}})).unwrap();
+        writeln!(file, "{}", line(json!({"type": "task_started", "turn_id": "x"}))).unwrap();
         rollout.catch_up();
         assert_eq!(rollout.error(), None);
     }

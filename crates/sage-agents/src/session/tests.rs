@@ -110,6 +110,7 @@ impl Desk {
             timeout_ms: None,
             idle_timeout_ms: None,
             unknown: false,
+            fresh: false,
             feedback: None,
         }
     }

@@ -64,6 +64,7 @@ pub async fn enter(config: &ExecutorConfig, cx: &mut StepCx, call: &StepCall) ->
     }
     let lease = Lease::take(config, cx, call).await?;
     cx.project = lease.path().to_path_buf();
+    cx.questions = cx.questions.clone().within(lease.path());
     Ok(Some(lease))
 }
 

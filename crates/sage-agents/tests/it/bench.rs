@@ -55,6 +55,7 @@ impl Bench {
             timeout_ms: None,
             idle_timeout_ms: None,
             unknown: false,
+            fresh: false,
             feedback: None,
         };
         let cx = StepCx {

@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 use crate::bench::{kill, until};
 use crate::codex_bench::Codex;
 
-fn read(path: &std::path::Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
+/// The command runs, and codex has written down what the answer before it used.
+async fn is_counted(codex: &Codex) {
+    codex.bench.pid("runs").await;
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let counted = || codex.thread_file().is_some_and(|path| read(path).contains("token_usage_record"));
+    until("the usage is written down", counted).await;
 }
 
 /// A command that says that it runs and does not end.
@@ -93,9 +97,7 @@ async fn without_a_network_it_does_not_wait_for_ever() {
 async fn killed_in_the_middle_of_a_command_it_goes_on_where_it_was() {
     let Some(mut codex) = Codex::new(json!([long_command(), {"text": "done"}])) else { return };
     let story = async {
-        codex.bench.pid("runs").await;
-        let counted = || codex.thread_file().is_some_and(|path| read(&path).contains("last_token_usage"));
-        until("the answer's usage is written down", counted).await;
+        is_counted(&codex).await;
         kill(codex.pid().unwrap(), Signal::KILL);
     };
     let failure = codex.bench.run_with(story).await.failed(FailureClass::Lost);
@@ -135,13 +137,15 @@ async fn an_owner_that_dies_leaves_a_conversation_that_goes_on() {
     let mut running = codex.start();
     tokio::select! {
         outcome = &mut running => panic!("{outcome:?}"),
-        _ = codex.bench.pid("runs") => {}
+        () = is_counted(&codex) => {}
     }
     drop(running);
     let run = codex.bench.call.run.clone();
     until("everything of it is gone", || crate::bench::marked(&run).is_empty()).await;
     codex.again();
-    assert_eq!(codex.answers().await.0, "done");
+    let (answer, used) = codex.answers().await;
+    // Nobody was left to hear of the first answer; the second turn is charged with both.
+    assert_eq!((answer, used), (json!("done"), codex.llm.sent_usage()));
     assert_eq!(codex.continuity(), Some(Continuity::Resumed));
     assert!(codex.last_input().contains("sleep 300"));
 }

@@ -37,6 +37,8 @@ impl AskedFor {
     /// What people read: the tool, and what it is for.
     pub fn title(&self) -> String {
         let what = self.command.clone().unwrap_or_else(|| self.paths.join(", "));
+        // All of it: nobody shall allow a line that they have not seen.
+        let what = what.trim_end().replace('\n', " ⏎ ");
         if what.is_empty() { self.tool.clone() } else { format!("{}: {what}", self.tool) }
     }
 }

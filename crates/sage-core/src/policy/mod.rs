@@ -150,7 +150,7 @@ impl FailureClass {
                 "it was cut off; `sage logs` shows where it stood, `timeout` gives it more"
             }
             FailureClass::Lost => "its program ended without a word; `sage logs` shows its last ones",
-            FailureClass::Invalid => "it answered, but not as asked; `sage logs` shows what it said",
+            FailureClass::Invalid => "what it was given or what it answered is wrong; `sage logs` shows it",
             FailureClass::Budget => "`sage budget` shows what was spent and raises the cap",
             FailureClass::Failed | FailureClass::Rejected => return None,
         })

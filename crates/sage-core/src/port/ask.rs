@@ -1,5 +1,6 @@
 //! Questions of a running agent: may I use this tool? A rule or a person answers, never the adapter.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,6 +47,11 @@ pub enum Permission {
 
 pub trait Asks: Send + Sync {
     fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission>;
+
+    /// The same, of an attempt that works in `root` instead of the project.
+    fn ask_in(&self, ask: PermissionAsk, _root: Option<&Path>) -> BoxFuture<'static, Permission> {
+        self.ask(ask)
+    }
 }
 
 /// Where an attempt asks. Counts what is open: while somebody thinks, no time of the attempt is used up.
@@ -53,17 +59,24 @@ pub trait Asks: Send + Sync {
 pub struct Questions {
     asks: Arc<dyn Asks>,
     open: Arc<AtomicU32>,
+    root: Option<Arc<Path>>,
 }
 
 impl Questions {
     pub fn new(asks: Arc<dyn Asks>) -> Questions {
-        Questions { asks, open: Arc::default() }
+        Questions { asks, open: Arc::default(), root: None }
+    }
+
+    /// Of an attempt that works somewhere else than in the project.
+    pub fn within(mut self, root: &Path) -> Questions {
+        self.root = Some(root.into());
+        self
     }
 
     /// Open from this call on, not only from the first poll.
     pub fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
         self.open.fetch_add(1, Ordering::SeqCst);
-        let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask(ask));
+        let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask_in(ask, self.root.as_deref()));
         Box::pin(std::future::poll_fn(move |cx| {
             // Closed when the answer is there, or when nobody waits for it any more.
             let _held = &open;

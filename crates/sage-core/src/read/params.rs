@@ -19,7 +19,19 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Shell => &["run", "argv", "cwd", "env", "json"],
         Kind::Sleep => &["ms", "for"],
-        Kind::Agent => &["prompt", "system", "agent", "model", "tools", "script", "command", "cwd", "env"],
+        Kind::Agent => &[
+            "prompt",
+            "system",
+            "agent",
+            "model",
+            "tools",
+            "maxTurns",
+            "maxBudgetUsd",
+            "script",
+            "command",
+            "cwd",
+            "env",
+        ],
         Kind::Tool => &["server", "tool", "arguments"],
         Kind::Script => &["file", "code", "input"],
         Kind::Approval => &["message", "choices", "deadline", "default"],
@@ -159,6 +171,9 @@ fn value<'n>(
         }
         (Kind::Agent, "tools") => {
             matches!(node.data, Data::Seq(_) | Data::Str(_)).then_some(()).ok_or("a list of names")
+        }
+        (Kind::Agent, "maxTurns" | "maxBudgetUsd") => {
+            matches!(node.data, Data::Number(_)).then_some(()).ok_or("a number")
         }
         _ => matches!(node.data, Data::Str(_)).then_some(()).ok_or("text"),
     };

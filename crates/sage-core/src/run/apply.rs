@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
-use crate::policy::Alternative;
+use crate::policy::{Alternative, FailureClass};
 use crate::run::step::{Failure, Output, Running, State};
 use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
 
@@ -223,6 +223,7 @@ impl Run {
             }
             End::Failed { class, message, partial } => {
                 let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
+                self.judged(id, *class, message);
                 self.step_mut(id).failure = Some(Box::new(failure));
                 self.count_failure(*class);
                 self.settle(id, State::Failed, now);
@@ -245,11 +246,21 @@ impl Run {
         }
     }
 
+    /// An attempt came to an end that everybody knows. Only what is wrong with its answer is worth telling.
+    fn judged(&mut self, id: StepId, class: FailureClass, message: &str) {
+        let step = self.step_mut(id);
+        step.unknown = false;
+        if class == FailureClass::Invalid {
+            step.verdict = Some(message.into());
+        }
+    }
+
     fn succeeded(&mut self, id: StepId, output: Arc<Output>, now: u64) {
         let stand_in = matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_)));
         let step = self.step_mut(id);
         step.output = Some(output.clone());
         step.failure = None;
+        step.verdict = None;
         step.unknown = false;
         step.degraded |= stand_in;
         // What only stands in for a result must not be taken for one the next time.
@@ -284,6 +295,7 @@ impl Run {
         self.tally.retries += 1;
         self.step_mut(id).life_ms += event.ms;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
+        self.judged(id, event.class, &event.message);
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         // Of two beside each other the older one may be the last to fail.

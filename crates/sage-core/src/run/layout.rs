@@ -137,6 +137,7 @@ impl Run {
             delay_ms: None,
             stall_restarts: 0,
             session: None,
+            verdict: None,
             preempted: false,
         });
         // Items are laid out one after the other, and all ask for the same.

@@ -153,6 +153,7 @@ impl Run {
             }
             self.take_back(id);
             self.step_mut(id).fresh = true;
+            self.step_mut(id).verdict = None;
             self.reset(id);
         }
     }
@@ -173,7 +174,8 @@ impl Run {
     pub fn is_active(&self, id: StepId) -> bool {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
-            if matches!(&self.step(id).state, State::Running(running) if running.ask.is_none()) {
+            let works = matches!(&self.step(id).state, State::Running(running) if running.ask.is_none());
+            if works && self.asks_of(id).next().is_none() {
                 return true;
             }
             queue.extend(self.children(id));

@@ -62,6 +62,8 @@ pub struct Step {
     pub stall_restarts: u32,
     /// The session that its newest attempt belongs to.
     pub session: Option<Arc<str>>,
+    /// Why its last answer was not good enough; kept until there is a better one.
+    pub verdict: Option<Box<str>>,
     /// Its last attempt made way for urgent work.
     pub preempted: bool,
 }

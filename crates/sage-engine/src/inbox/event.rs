@@ -30,6 +30,11 @@ pub fn wake_of(event: &Event, seq: u64, run: &Run) -> Option<Wake> {
             let id = run.find(&started.step)?;
             Some(of_step(seq, run, id, WakeType::Blocked, format!("waits for an answer: {}", ask.message)))
         }
+        Event::StepAsked(asked) => {
+            let id = run.find(&asked.step)?;
+            let text = format!("asks: may it use {}?", asked.ask.title());
+            Some(of_step(seq, run, id, WakeType::Blocked, text))
+        }
         Event::StepFinished(finished) => of_step_end(finished, seq, run),
         Event::StepStalled(stalled) if stalled.rung == Rung::Ask => {
             let id = agent_step(run, &stalled.step)?;

@@ -144,17 +144,18 @@ impl Board {
         self.held(ask.pool) + reserved + u64::from(units) <= u64::from(limit)
     }
 
-    /// Who waits with the highest priority for a pool that the member holds units of.
-    pub fn pressed(&self, member: &str, now_ms: u64) -> Option<String> {
+    /// Who waits with the highest priority for a pool that the member holds units of: member, run, pool.
+    pub fn pressed(&self, member: &str, now_ms: u64) -> Option<(String, String, String)> {
         let mine = self.members.get(member)?;
         let holds = |pool: &String| mine.pools.get(pool).is_some_and(|share| share.held > 0);
         let urgent = |share: &Share| {
             share.ticket.is_some_and(|it| it.priority == 0 && it.reserves == 0 && it.is_fresh(now_ms))
         };
-        let others = self.members.iter().filter(|(name, _)| name.as_str() != member);
-        let mut pressing =
-            others.filter(|(_, row)| row.pools.iter().any(|(pool, share)| urgent(share) && holds(pool)));
-        pressing.next().map(|(_, row)| row.run.clone())
+        let mut others = self.members.iter().filter(|(name, _)| name.as_str() != member);
+        others.find_map(|(name, row)| {
+            let (pool, _) = row.pools.iter().find(|(pool, share)| urgent(share) && holds(pool))?;
+            Some((name.clone(), row.run.clone(), pool.clone()))
+        })
     }
 
     /// Everybody else whose death would help this ask.

@@ -92,10 +92,11 @@ impl Member {
     }
 
     /// The run of another member that waits with the highest priority for a pool of which this one holds units.
-    pub fn pressed(&self, now_ms: u64) -> Option<String> {
+    pub fn pressed(&self, now_ms: u64) -> Option<(String, String)> {
         let presses = |scope: &Scope| {
             let mut state = self.seat.limits.place(*scope).enter();
-            state.store.board().ok()?.pressed(&self.seat.id, now_ms)
+            let (member, run, pool) = state.store.board().ok()?.pressed(&self.seat.id, now_ms)?;
+            state.store.is_alive(&member).then_some((run, pool))
         };
         Scope::ALL.iter().find_map(presses)
     }

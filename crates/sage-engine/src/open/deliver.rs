@@ -105,7 +105,14 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
                         choices: ask.choices.join(", "),
                     }),
                     // An agent's question lives as long as its agent.
-                    None if owned && run.asks_of(id).next().is_some() => Ok(()),
+                    None if owned && run.asks_of(id).next().is_some() => match choice.as_str() {
+                        "approve" | "reject" => Ok(()),
+                        _ => Err(OpenError::NoChoice {
+                            step: step.clone(),
+                            choice: choice.clone(),
+                            choices: "approve, reject".into(),
+                        }),
+                    },
                     None => Err(OpenError::NoQuestion { step: step.clone(), state: "running" }),
                 },
                 state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),

@@ -82,6 +82,8 @@ impl RunLoop {
             usage: Usage::default(),
             signal: None,
             replies: Default::default(),
+            asking_since: None,
+            thought: Default::default(),
             permit,
             ends: None,
             given_up: false,

@@ -38,7 +38,9 @@ impl RunLoop {
         let Ended { end, usage, refusal } = ended;
         // What it reported while it worked is better than nothing at the end.
         let usage = if usage.is_empty() { live.usage.clone() } else { usage };
-        let over = Over { id, attempt, ms: live.since.elapsed().as_millis() as u64, usage, refusal };
+        let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
+        let over = Over { id, attempt, ms, usage, refusal };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);

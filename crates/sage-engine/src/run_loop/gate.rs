@@ -121,8 +121,8 @@ impl Gate {
         self.prepared.remove(&id)
     }
 
-    /// The run of somebody with urgent work who waits for what this run holds.
-    pub fn pressed(&self, now_ms: u64) -> Option<String> {
+    /// The run of somebody with urgent work who waits for what this run holds, and the pool.
+    pub fn pressed(&self, now_ms: u64) -> Option<(String, String)> {
         self.member.pressed(now_ms)
     }
 
@@ -184,7 +184,7 @@ impl RunLoop {
     }
 
     /// Pools with units and size: the slots of all runs, the step's own, those of the project's rules.
-    fn pools_of(&self, id: StepId) -> Vec<(String, u32, u32)> {
+    pub(super) fn pools_of(&self, id: StepId) -> Vec<(String, u32, u32)> {
         // A narrow run must not hold back the others: its own width is kept by the fold.
         let together = self.run.settings.together.unwrap_or(0).max(self.run.parallel());
         let mut pools = vec![("global".to_string(), 1, together)];

@@ -19,7 +19,8 @@ impl RunLoop {
             }
             Input::Progress(id, attempt, progress) => self.progress(id, attempt, progress),
             Input::Ended(id, attempt, ended) => self.ended(id, attempt, ended),
-            Input::Asked(id, attempt, ask, reply) => self.asked(id, attempt, *ask, reply),
+            Input::Asked(id, attempt, asked) => self.asked(id, attempt, *asked),
+            Input::Withdrawn(id, attempt, ask) => self.withdrawn(id, attempt, &ask),
             Input::Repeated(phase, verdict) => {
                 self.repeating.remove(&phase);
                 // A condition without a value ends the loop of phases rather than the run.

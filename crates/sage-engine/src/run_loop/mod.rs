@@ -33,12 +33,11 @@ mod timers;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
-use sage_core::port::{
-    Nudge, PermissionAsk, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
-};
+use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
@@ -115,7 +114,9 @@ pub(crate) enum Input {
     Prepared(StepId, Prepared),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
-    Asked(StepId, u32, Box<PermissionAsk>, asks::Reply),
+    Asked(StepId, u32, Box<asks::Asked>),
+    /// A question that nobody waits for any more.
+    Withdrawn(StepId, u32, String),
     Repeated(PhaseId, Result<bool, String>),
     Committed(Result<Head, JournalError>),
     Interrupt,
@@ -153,6 +154,9 @@ struct Live {
     signal: Option<QuotaSignal>,
     /// Who waits for an answer, by the question's id.
     replies: HashMap<String, asks::Reply>,
+    /// Since when a person is asked, and how long people have thought so far: not the attempt's time.
+    asking_since: Option<Instant>,
+    thought: Duration,
     /// Given back when the attempt has really ended: its processes are gone.
     permit: Option<Permit>,
     /// Why we end it, where that is not a stop of the step itself.

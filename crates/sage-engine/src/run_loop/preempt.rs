@@ -18,17 +18,24 @@ impl RunLoop {
         if !self.running() || self.live.is_empty() {
             return Ok(());
         }
-        let urgent = self.run.urgent_ready().filter(|&id| self.run.priority(id) == URGENT).find(|&id| {
-            let slots = matches!(self.gate.why(&self.run.lane(id)), Some(Why::Others(_)));
-            slots || self.run.limiting_pool(id).is_some()
-        });
-        match urgent {
-            Some(id) => {
+        let urgent = self.run.urgent_ready().filter(|&id| self.run.priority(id) == URGENT);
+        let short = urgent.filter_map(|id| Some((id, self.missing_pool(id)?))).next();
+        match short {
+            Some((id, pool)) => {
                 let by = self.run.step(id).path.to_string();
-                self.preempt(&by)
+                self.preempt(&by, &pool)
             }
             None => Ok(()),
         }
+    }
+
+    /// The pool that a ready step waits for. The width of a fan-out is no pool that anybody could give back.
+    fn missing_pool(&self, id: StepId) -> Option<String> {
+        let own = self.run.limiting_pool(id).filter(|pool| pool != "maxParallel");
+        own.or_else(|| match self.gate.why(&self.run.lane(id)) {
+            Some(Why::Others(pool)) => pool.clone(),
+            _ => None,
+        })
     }
 
     /// Other runs wait for a pool that this one holds units of.
@@ -37,17 +44,18 @@ impl RunLoop {
             return Ok(());
         }
         match self.gate.pressed(self.around.clock.now_ms()) {
-            Some(run) => self.preempt(&run),
+            Some((run, pool)) => self.preempt(&run, &pool),
             None => Ok(()),
         }
     }
 
-    fn preempt(&mut self, by: &str) -> Result<(), LoopError> {
+    fn preempt(&mut self, by: &str, pool: &str) -> Result<(), LoopError> {
         let yields = |live: &Live| matches!(live.ends, Some(Ends::Yield));
         if self.live.values().any(yields) {
             return Ok(());
         }
-        let candidates = self.live.iter().filter(|((id, _), live)| self.may_yield(*id, live));
+        let candidates =
+            self.live.iter().filter(|((id, _), live)| self.may_yield(*id, live) && self.holds(*id, pool));
         let victim = candidates.max_by_key(|((id, _), live)| (self.run.priority(*id), live.since));
         let Some((&(id, attempt), _)) = victim else { return Ok(()) };
         let step = self.run.step(id).path.clone();
@@ -58,8 +66,14 @@ impl RunLoop {
         Ok(())
     }
 
+    /// Whether its end would give something of the pool back.
+    fn holds(&self, id: StepId, pool: &str) -> bool {
+        self.pools_of(id).iter().any(|(name, units, _)| name == pool && *units > 0)
+    }
+
     fn may_yield(&self, id: StepId, live: &Live) -> bool {
-        let plain = live.ends.is_none() && !live.given_up && live.stop.get() == Stop::No;
+        let asks = self.run.asks_of(id).next().is_some();
+        let plain = live.ends.is_none() && !live.given_up && live.stop.get() == Stop::No && !asks;
         let alone = self.live.keys().filter(|(step, _)| *step == id).count() == 1;
         let running = matches!(&self.run.step(id).state, State::Running(running) if !running.stopping);
         let resumes = self.run.agent_of(id).is_some_and(|agent| self.around.executor.resumes(agent));

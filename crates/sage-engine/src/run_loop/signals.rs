@@ -56,8 +56,13 @@ impl RunLoop {
             }
             Signal::Answer { step, choice, by, message, ask, input } => {
                 let Some(found) = self.run.find(&step) else { return Ok(()) };
-                if let Some((attempt, ask)) = self.open_ask(found, ask.as_deref()) {
-                    let allow = choice != "reject";
+                let open = self.open_ask(found, ask.as_deref());
+                // Somebody else was faster: what was meant is gone, and nothing else is meant.
+                if open.is_none() && ask.is_some() {
+                    return Ok(());
+                }
+                if let Some((attempt, ask)) = open {
+                    let allow = choice == "approve";
                     let decision = Decision { allow, by, message, input, signal: signal_id };
                     return self.permit(found, attempt, &ask, None, decision);
                 }

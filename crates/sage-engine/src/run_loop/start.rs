@@ -192,7 +192,8 @@ impl RunLoop {
             timeout_ms: self.attempt_timeout_ms(id, 0),
             idle_timeout_ms: operation.idle_timeout_ms,
             unknown: self.run.step(id).unknown,
-            feedback: self.run.step(id).failure.as_ref().map(|failure| failure.message.clone()),
+            fresh: self.run.step(id).fresh,
+            feedback: self.run.step(id).verdict.as_deref().map(str::to_string),
         }
     }
 }

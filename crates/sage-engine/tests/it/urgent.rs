@@ -94,3 +94,29 @@ phases:
     assert!(turns.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{turns:?}");
     assert_eq!(world.steps.calls_of("p/other")[0].from_ms, 1_000_000, "it did not wait for the session");
 }
+
+// covers: P7
+#[test]
+fn nobody_makes_way_who_does_not_have_what_is_missing() {
+    let text = "
+name: u
+phases:
+  - id: p
+    operations:
+      - { id: agent, type: agent, agent: steady, prompt: 'ms=10000' }
+      - { id: holder, type: shell, pool: gpu, params: { run: 'ms=5000' } }
+      - { id: bell, type: sleep, params: { ms: 1000 } }
+      - { id: urgent, type: shell, priority: P0, pool: gpu, needs: [p/bell], params: { run: 'ms=500' } }
+";
+    let world = world(4);
+    let mut request = world.request(text);
+    request.settings.pools = [("gpu".into(), 1)].into();
+    let run = world.live(async || {
+        let owned = world.engine().start(request).unwrap();
+        world.kill_after(owned, 3_600_000).await
+    });
+    assert_eq!(run.unwrap().status, Status::Finished(Verdict::Succeeded));
+    assert!(preempted(&world).is_empty());
+    assert_eq!(world.begun("p/agent"), 1);
+    assert_eq!(world.steps.calls_of("p/urgent")[0].from_ms - 1_000_000, 5_000);
+}

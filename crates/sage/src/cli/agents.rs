@@ -67,7 +67,8 @@ impl State {
 impl Row {
     /// Does work that a person would pay for; the scripted agent and bare programs of steps do not count.
     pub fn is_usable(&self) -> bool {
-        let real = self.adapter != "fake" && (self.adapter != "command" || self.configured);
+        let own = matches!(self.adapter.as_str(), "fake" | "foreign");
+        let real = !own && (self.adapter != "command" || self.configured);
         real && matches!(self.state, State::Ready | State::Installed)
     }
 }

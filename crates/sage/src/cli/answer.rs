@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sage_core::run::{Run, State, Status};
+use sage_core::run::{OpenAsk, Run, State, Status};
 use sage_engine::control::Signal;
 use serde_json::{Value, json};
 
@@ -56,6 +56,10 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
     let input = input.map_err(|error| {
         Failure::usage(format!("--edit is not JSON: {error}")).hint(r#"--edit '{"command": "ls"}'"#)
     })?;
+    if input.as_ref().is_some_and(|input| !input.is_object()) {
+        return Err(Failure::usage("--edit must be a JSON object: the whole input of the tool")
+            .hint(r#"--edit '{"command": "ls"}'"#));
+    }
     let said = Said { choice: args.choice, message: args.message, ask: args.ask, input };
     answer(context, &args.feature, args.step, said, args.json)
 }
@@ -87,6 +91,7 @@ fn answer(
     };
     check_ask(&run, &feature, &step, &said)?;
     let Said { choice, message, ask, input } = said;
+    let ask = ask.map_or_else(|| only_ask(&run, &feature, &step), |ask| Ok(Some(ask)))?;
     let choice = choice.map_or_else(|| default_choice(&run, &feature, &step), Ok)?;
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into());
     let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message, ask, input };
@@ -122,6 +127,21 @@ fn check_ask(run: &Run, feature: &str, step: &str, said: &Said) -> Result<(), Fa
             Err(Failure::usage(format!("`{step}` has no open question `{ask}`; open: {}", open.join(", "))))
         }
         _ => Ok(()),
+    }
+}
+
+/// The question that is meant, by its id: until the answer arrives it may be another one's turn.
+fn only_ask(run: &Run, feature: &str, step: &str) -> Result<Option<String>, Failure> {
+    let open: Vec<&OpenAsk> = run.find(step).map_or(Vec::new(), |id| run.asks_of(id).collect());
+    match open.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.ask.id.clone())),
+        many => {
+            let list: Vec<String> =
+                many.iter().map(|open| format!("{} ({})", open.ask.id, open.ask.title())).collect();
+            Err(Failure::usage(format!("`{step}` asks for {} things: {}", many.len(), list.join("; ")))
+                .hint(format!("sage approve {feature} {step} --ask {}", many[0].ask.id)))
+        }
     }
 }
 

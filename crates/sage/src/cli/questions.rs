@@ -14,6 +14,9 @@ pub struct Question {
     pub kind: &'static str,
     pub feature: String,
     pub step: String,
+    /// Which question of an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
     pub message: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
@@ -41,6 +44,7 @@ fn of_run(run: &Run) -> Vec<Question> {
                 kind: "approval",
                 feature: run.feature.clone(),
                 step: step.path.to_string(),
+                ask: None,
                 message: ask.message.clone(),
                 choices: ask.choices.clone(),
                 default: ask.default.clone(),
@@ -52,6 +56,7 @@ fn of_run(run: &Run) -> Vec<Question> {
             kind: "unknown",
             feature: run.feature.clone(),
             step: step.path.to_string(),
+            ask: None,
             message: "its last attempt was cut off: run it again?".into(),
             choices: Vec::new(),
             default: None,
@@ -68,12 +73,12 @@ fn of_run(run: &Run) -> Vec<Question> {
 fn permission(run: &Run, open: &OpenAsk) -> Question {
     let step = run.step(open.step).path.to_string();
     let commands = approval_commands(&run.feature, &step, &["approve".into()]);
-    let several = run.asks_of(open.step).count() > 1;
-    let named = |command: String| if several { format!("{command} --ask {}", open.ask.id) } else { command };
+    let named = |command: String| format!("{command} --ask {}", open.ask.id);
     Question {
         kind: "permission",
         feature: run.feature.clone(),
         step,
+        ask: Some(open.ask.id.clone()),
         message: format!("may it use {}?", open.ask.title()),
         choices: Vec::new(),
         default: None,

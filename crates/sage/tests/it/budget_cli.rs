@@ -79,7 +79,7 @@ fn flags_win_over_the_template_and_the_template_over_the_project() {
         Sage::new().template("t", &chain("", "")).template("own", &chain("budget: 90k\npriority: P3\n", ""));
     sage.write(
         "sage.toml",
-        "budget = \"80k\"\npriority = \"P1\"\n[agents.fake]\nbudget = \"70k\"\n[agents.claude]\ncommand = [\"cat\"]\naccount = \"work\"\n",
+        "budget = \"80k\"\npriority = \"P1\"\n[agents.fake]\nbudget = \"70k\"\n[agents.claude]\nadapter = \"command\"\ncommand = [\"cat\"]\naccount = \"work\"\n",
     );
     sage.sage("run a -t t --quiet").exit(0);
     let from_project = settings(&sage, "a");

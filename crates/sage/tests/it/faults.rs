@@ -17,7 +17,7 @@ const TABLE: [(&str, &str, &str, &str); 12] = [
     ("quota", "", "quota: the quota is used up", "reset"),
     ("overloaded", "", "transient: overloaded: the service is overloaded", "resume later"),
     ("auth", "", "auth: not logged in", "log in"),
-    ("double-result", "", "invalid: two results", "not as asked"),
+    ("double-result", "", "invalid: two results", "is wrong"),
 ];
 
 fn project(fault: &str, fields: &str) -> Sage {
@@ -34,8 +34,9 @@ fn every_fault_of_the_scripted_agent_has_its_class_message_and_hint() {
     assert_eq!(TABLE.map(|row| row.0), FAULTS);
     for (fault, fields, said, hint) in TABLE {
         let sage = project(fault, fields);
-        let run = sage.sage("run x -t f --quiet --no-wait");
-        if matches!(fault, "rate-limit" | "quota") {
+        let refused = matches!(fault, "rate-limit" | "quota");
+        let run = sage.sage(if refused { "run x -t f --quiet --no-wait" } else { "run x -t f --quiet" });
+        if refused {
             // A refusal is no failure: the step waits for its target, which says until when.
             run.exit(4);
             sage.sage("logs x").exit(0).stdout_has(said);

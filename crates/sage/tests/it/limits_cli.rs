@@ -77,7 +77,7 @@ fn every_limit_has_a_default_and_a_place_it_comes_from() {
     assert_eq!(setting(&sage, "minMemory"), ("256MB".into(), "default".into()));
     sage.write(
         "sage.toml",
-        "[pools]\ncpu = 3\n[agents.claude]\ncommand = [\"cat\"]\naccount = \"work\"\n[targets.\"provider:anthropic\"]\nconcurrent = 7\nrequestsPerMinute = 50\n",
+        "[pools]\ncpu = 3\n[agents.claude]\nadapter = \"command\"\ncommand = [\"cat\"]\naccount = \"work\"\n[targets.\"provider:anthropic\"]\nconcurrent = 7\nrequestsPerMinute = 50\n",
     );
     assert_eq!(setting(&sage, "pools.cpu"), ("3".into(), "sage.toml".into()));
     assert_eq!(setting(&sage, "agents.claude.provider").0, "anthropic/work");

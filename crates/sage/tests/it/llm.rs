@@ -81,29 +81,31 @@ fn a_run_counts_every_token_that_its_models_sent() {
     ] {
         assert_eq!(classes[name].as_u64(), tokens, "{name} in {classes}");
     }
-    assert_eq!(sage.results("x")["p"]["chat"], "done");
+    assert_eq!(sage.results("x")[0]["results"]["chat"], "done");
 }
 
 // covers: S3, R3
 #[test]
 fn a_killed_run_goes_on_in_the_same_conversation() {
-    let fake = FakeLlm::start(json!([
-        {"text": "I look.", "tool": {"name": "read_file", "input": {"path": "a.txt"}}, "times": 3},
-        {"hang": true, "times": 3},
-        {"text": "whole"},
-    ]))
-    .unwrap();
-    let sage = Sage::new().template("t", &steps(""));
-    models(&sage, &fake);
-    sage.write("a.txt", "apple");
-    let mut running = sage.spawn("run x -t t");
-    running.until(|| fake.prompts().len() == 6, "all three wait for their second answer");
-    assert!(running.kill());
-    sage.sage("resume x").exit(0);
-    let prompts = fake.prompts();
-    assert_eq!(prompts.len(), 9, "nothing was asked twice");
-    for request in &prompts[6..] {
-        let text = request.to_string();
+    for api in ["anthropic", "responses", "chat"] {
+        let fake = FakeLlm::start(json!([
+            {"text": "I look.", "tool": {"name": "read_file", "input": {"path": "a.txt"}}},
+            {"hang": true},
+            {"text": "whole"},
+        ]))
+        .unwrap();
+        let step = format!("{{ id: x, type: agent, agent: {api}, prompt: \"ask {api}\" }}");
+        let template = format!("name: t\nphases:\n  - id: p\n    operations: {step}\n");
+        let sage = Sage::new().template("t", &template);
+        models(&sage, &fake);
+        sage.write("a.txt", "apple");
+        let mut running = sage.spawn("run x -t t");
+        running.until(|| fake.prompts().len() == 2, "it waits for its second answer");
+        assert!(running.kill());
+        sage.sage("resume x").exit(0);
+        let prompts = fake.prompts();
+        assert_eq!(prompts.len(), 3, "nothing was asked twice");
+        let text = prompts[2].to_string();
         assert!(text.contains("apple") && text.contains("I look.") && text.contains("ask "), "{text}");
         assert!(text.contains("Go on from there"), "{text}");
     }

@@ -126,6 +126,13 @@ phases:
       - { type: agent, id: one, agent: AGENT, params: { prompt: "the-task: count to ten", tools: ["Bash"] } }
 "#;
 
+/// The session knows that its agent works on what it was asked.
+fn is_heard(sage: &Sage) -> bool {
+    let sessions = std::fs::read_dir(sage.path(".sage/sessions")).into_iter().flatten().flatten();
+    let mut records = sessions.filter_map(|it| std::fs::read_to_string(it.path().join("session.json")).ok());
+    records.any(|record| record.contains("\"heard\": true"))
+}
+
 /// Sage is killed in the middle of a turn; whoever resumes goes on in the same conversation.
 fn killed_owner(agent: &str, tool: Value) {
     let script = json!([
@@ -135,7 +142,7 @@ fn killed_owner(agent: &str, tool: Value) {
     let model = FakeLlm::start(script).unwrap();
     let Some(sage) = project(&model, &LONG.replace("AGENT", agent)) else { return };
     let run = sage.spawn("run x -t t --quiet");
-    wait_until(|| sage.path("begun").exists(), DEADLINE, "the agent's tool to run");
+    wait_until(|| sage.path("begun").exists() && is_heard(&sage), DEADLINE, "the agent's tool to run");
     run.kill();
     sage.assert_nothing_alive();
     sage.sage("resume x --quiet").exit(0);

@@ -132,8 +132,8 @@ impl Config {
 
     pub fn agents(&self) -> BTreeMap<String, AgentConfig> {
         let agent = |(name, agent): (&String, &AgentFile)| {
-            // A built-in agent may only be given limits or variables; it is the same agent all the same.
-            let own = AgentConfig::built_in(name).filter(|_| agent.command.is_none()).unwrap_or_default();
+            // A built-in agent may be given limits, variables or a program of its own; it speaks as it did.
+            let own = AgentConfig::built_in(name).unwrap_or_default();
             let adapter = agent.adapter.clone().unwrap_or(own.adapter);
             let config = AgentConfig {
                 name: name.clone(),
@@ -235,7 +235,9 @@ fn providers(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String
             text.map_or(Ok(()), |text| plain_name(&format!("agents.{name}.{field}"), text))?;
         }
         let own_name = account.map(|_| name.as_str());
-        let Some(provider) = given.or_else(|| targets::known_provider(&name)).or(own_name) else { continue };
+        let adapter = agent.and_then(|agent| agent.adapter.as_deref());
+        let known = targets::known_provider(&name).or_else(|| targets::known_provider(adapter?));
+        let Some(provider) = given.or(known).or(own_name) else { continue };
         let provider =
             account.map_or_else(|| provider.to_string(), |account| format!("{provider}/{account}"));
         if agent.is_some() {
