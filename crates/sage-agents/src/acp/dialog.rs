@@ -28,6 +28,9 @@ use crate::outcome::Miss;
 /// How long an agent may take to end a turn that was cancelled; then its program is ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
+/// For an agent that does not even say that it does not know a request.
+const PING_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How the conversation ended.
 #[derive(Debug)]
 pub enum Said {
@@ -79,6 +82,7 @@ impl Dialog<'_> {
         let Some(request) = self.session_request(&agent.agent_capabilities)? else {
             return Ok(None);
         };
+        let loads = request.method() == "session/load";
         let mut answer = self.ask(request.clone()).await;
         if answer.as_ref().is_err_and(|error| error.code == ErrorCode::AUTH_REQUIRED) {
             self.log_in(&agent).await?;
@@ -99,6 +103,9 @@ impl Dialog<'_> {
         };
         let session = self.session_id(&answer)?;
         self.feed.conversation(&session);
+        if loads {
+            self.hear_history_out().await;
+        }
         self.set_up(&session, &Offered::read(&answer)).await?;
         Ok(Some((session, agent.agent_capabilities)))
     }
@@ -158,6 +165,13 @@ impl Dialog<'_> {
             Conversation::Resume { .. } | Conversation::Fork { .. } => return Ok(None),
         };
         request.map(Some).map_err(|error| Silence::Miss(failure::miss(&error)))
+    }
+
+    /// A session that is loaded tells its history before it answers; Gemini goes on with it afterwards. Whoever
+    /// answers anything else is through with it, and nobody knows this request.
+    async fn hear_history_out(&self) {
+        let Ok(request) = UntypedMessage::new("_sage/ping", serde_json::json!({})) else { return };
+        let _ = tokio::time::timeout(PING_PATIENCE, self.ask(request)).await;
     }
 
     async fn ask(&self, request: UntypedMessage) -> Result<Value, Error> {

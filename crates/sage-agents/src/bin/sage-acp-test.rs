@@ -2,9 +2,10 @@
 //!
 //! `sage-acp-test <script.json>`; everything that it hears goes to `heard.jsonl` in its directory. The script:
 //! `welcome` and `opened` are merged into the answers to `initialize` and `session/new`; `session` is the new
-//! session's id; `history` are updates that `session/load` tells; `fail` is an error by method; `turn` is what
-//! it does with a prompt: `{update}`, `{line}` (as it is), `{ask: {method, params}}` (waits for the answer),
-//! `{awaitCancel}`, `{exit: code}`, `{hang}`, `{answer}` or `{error}`. With `stay` it does not leave by itself.
+//! session's id; `history` are updates that `session/load` tells, in part after its answer; `fail` is an error
+//! by method; `turn` is what it does with a prompt: `{update}`, `{line}` (as it is), `{ask: {method, params}}`
+//! (waits for the answer), `{awaitCancel}`, `{exit: code}`, `{hang}`, `{answer}` or `{error}`. With `stay` it
+//! does not leave by itself.
 
 use std::io::{BufRead, Write};
 
@@ -104,8 +105,11 @@ impl Robot {
             "session/load" | "session/resume" => {
                 self.session = params["sessionId"].as_str().unwrap_or_default().to_string();
                 let history = self.script["history"].as_array().cloned().unwrap_or_default();
-                history.iter().filter(|_| method == "session/load").for_each(|update| self.update(update));
-                json!({})
+                // Like Gemini: the first of it, the answer, the rest.
+                let history: Vec<Value> = history.into_iter().filter(|_| method == "session/load").collect();
+                history.iter().take(1).for_each(|update| self.update(update));
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+                return history.iter().skip(1).for_each(|update| self.update(update));
             }
             "session/prompt" => return self.work(id),
             _ => json!({}),

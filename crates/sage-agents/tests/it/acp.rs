@@ -233,8 +233,9 @@ async fn an_agent_that_gives_up_when_refused_has_failed_for_that_reason() {
 
 fn replay() -> Value {
     json!([
-        chunk(Some("old"), "old words")["update"],
         {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "old task"}},
+        chunk(Some("old"), "old words")["update"],
+        {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "old tool", "status": "completed"},
         {"sessionUpdate": "usage_update", "used": 50, "size": 100, "cost": {"amount": 2.0, "currency": "USD"}},
     ])
 }
