@@ -4,6 +4,7 @@
 //! a death in between looks which of the last lines are missing. It is not synced: a power cut may cost its end.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -33,7 +34,11 @@ impl Inbox {
         }
         let mut file = match self.disk.open_append(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.disk.create_dir_all(vfs::parent(&path))?;
+                // Only the last one: a project that was removed does not come back.
+                match std::fs::DirBuilder::new().mode(0o700).create(vfs::parent(&path)) {
+                    Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                }
                 self.disk.create_new(&path)?
             }
             other => other?,

@@ -106,6 +106,11 @@ impl Inbox {
         if dirs.iter().all(|dir| dir.is_dir()) && order::is_there(self) {
             return Ok(());
         }
+        // A project that was removed does not come back by a wake.
+        let root = vfs::parent(vfs::parent(&self.dir));
+        if !root.is_dir() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         for dir in &dirs {
             self.disk.create_dir_all(dir)?;
             refuse_link(dir)?;
