@@ -133,7 +133,10 @@ impl Seen {
                 self.limits = payload.rate_limits.or(self.limits.take());
             }
             "task_started" => self.error = None,
-            "task_complete" => self.error = payload.error.map(|mut error| error["codex_error_info"].take()),
+            "task_complete" => {
+                let kind = |mut error: Value| error.get_mut("codex_error_info").map(Value::take);
+                self.error = payload.error.and_then(kind);
+            }
             _ => {}
         }
     }
@@ -232,6 +235,11 @@ mod tests {
         writeln!(file, "{}", json!({"payload": {"type": "task_started"}})).unwrap();
         rollout.catch_up();
         assert_eq!(rollout.error(), None);
+        for odd in [json!("text"), json!([1]), json!(7), json!({"message": "m"}), json!({})] {
+            writeln!(file, "{}", json!({"payload": {"type": "task_complete", "error": odd}})).unwrap();
+            rollout.catch_up();
+            assert_eq!(rollout.error(), None, "{odd}");
+        }
     }
 
     #[test]
