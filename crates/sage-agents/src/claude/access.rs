@@ -1,17 +1,18 @@
 //! What a role may do, in the words of Claude Code's tools.
 //!
-//! | role           | tools it does not have   | tools that always ask | decided here               |
-//! |----------------|--------------------------|-----------------------|----------------------------|
-//! | writes nowhere | Edit, Write ...          | Bash, if it has it    |                            |
-//! | some folders   |                          | Edit, Write ...       | edits: by their real path  |
-//! | runs nothing   | Bash, Monitor ...        |                       |                            |
-//! | no network     | WebFetch, WebSearch      |                       |                            |
+//! | role           | tools it does not have   | denied here                          |
+//! |----------------|--------------------------|--------------------------------------|
+//! | writes nowhere | Edit, Write ...          |                                      |
+//! | some folders   |                          | edits elsewhere: by their real path  |
+//! | runs nothing   | Bash, Monitor ...        |                                      |
+//! | no network     | WebFetch, WebSearch      |                                      |
 //!
-//! Reading the project is always allowed. Everything else that the program asks goes to whoever answers.
+//! Whatever writes or runs something always asks, whatever the program's own settings allow. Here is only said
+//! no: every yes comes from whoever is asked, who knows the project's rules.
 
 use std::path::{Component, Path, PathBuf};
 
-use sage_core::port::{AskKind, Permission, PermissionAsk};
+use sage_core::port::{AskKind, PermissionAsk};
 use sage_core::role::{Access, Paths};
 use serde_json::Value;
 
@@ -19,6 +20,8 @@ use crate::agent::describe;
 
 const WRITES: &[&str] = &["Edit", "Write", "NotebookEdit", "MultiEdit"];
 const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "Monitor", "PowerShell"];
+/// Those of them that begin something.
+const ASKED_RUNS: &[&str] = &["Bash", "Monitor", "PowerShell"];
 const NETWORK: &[&str] = &["WebFetch", "WebSearch"];
 /// Nobody sits in front of it, its turn must end, and where it works is not its own decision.
 const NEVER: &[&str] = &[
@@ -41,16 +44,18 @@ pub fn denied(access: Access) -> Vec<&'static str> {
     denied
 }
 
-/// Tools that ask whatever the settings of the user or of the project allow.
-pub fn asked(access: Access) -> Vec<&'static str> {
-    let mut asked = Vec::new();
-    if matches!(access.paths, Paths::Only(_)) {
-        asked.extend(WRITES);
-    }
-    if access.run && !access.write {
-        asked.push("Bash");
-    }
-    asked
+/// Tools that ask whatever the program's settings allow. A role without limits leaves out those that its step
+/// opens by name, as `Bash` or as `Bash(git *)`.
+pub fn asked(access: Access, opened: &[String]) -> Vec<&'static str> {
+    let limited = access.paths != Paths::All;
+    let is_open = |tool: &str| {
+        opened.iter().filter_map(|open| open.strip_prefix(tool)).any(|rest| ["", "("].contains(&first(rest)))
+    };
+    [WRITES, ASKED_RUNS].concat().into_iter().filter(|tool| limited || !is_open(tool)).collect()
+}
+
+fn first(text: &str) -> &str {
+    text.get(..1).unwrap_or_default()
 }
 
 /// A question of the program in the words of the port.
@@ -60,21 +65,17 @@ pub fn question(id: &str, tool: &str, input: &Value, blocked_path: Option<&str>)
     ask
 }
 
-/// What the role itself says about it; `None` where somebody must be asked.
-pub fn verdict(access: Access, project: &Path, cwd: &Path, ask: &PermissionAsk) -> Option<Permission> {
-    let deny = |why: String| Some(Permission::Deny { message: why });
-    let inside = |paths: Paths| {
-        !ask.paths.is_empty() && ask.paths.iter().all(|path| is_inside(paths, project, &cwd.join(path)))
-    };
+/// Why its role alone forbids it; `None` where somebody must be asked.
+pub fn forbidden(access: Access, project: &Path, cwd: &Path, ask: &PermissionAsk) -> Option<String> {
+    let deny = |why: &str| Some(why.to_string());
+    let inside = |path: &String| is_inside(access.paths, project, &cwd.join(path));
     match (ask.kind, access.paths) {
-        (AskKind::Write, Paths::Only(folders)) if !inside(access.paths) => {
-            deny(format!("your role may only change files in {}", folders.join(" and ")))
+        (AskKind::Write, Paths::Only(folders)) if ask.paths.is_empty() || !ask.paths.iter().all(inside) => {
+            Some(format!("your role may only change files in {}", folders.join(" and ")))
         }
-        (AskKind::Write, Paths::Only(_)) => Some(Permission::Allow { input: None }),
-        (AskKind::Write, _) if !access.write => deny("your role may not change files".into()),
-        (AskKind::Run, _) if !access.run => deny("your role may not run commands".into()),
-        (AskKind::Network, _) if !access.network => deny("your role may not use the network".into()),
-        (AskKind::Read, _) if inside(Paths::All) => Some(Permission::Allow { input: None }),
+        (AskKind::Write, _) if !access.write => deny("your role may not change files"),
+        (AskKind::Run, _) if !access.run => deny("your role may not run commands"),
+        (AskKind::Network, _) if !access.network => deny("your role may not use the network"),
         _ => None,
     }
 }
@@ -129,9 +130,20 @@ mod tests {
         );
         assert!(has(Role::Planner, "Write") && !has(Role::Planner, "Bash") && !has(Role::Planner, "Monitor"));
         assert!(!has(Role::Researcher, "NotebookEdit") && has(Role::Researcher, "WebSearch"));
-        assert_eq!(asked(Role::Auditor.access()), ["Bash"]);
-        assert_eq!(asked(Role::Planner.access()), WRITES);
-        assert!(asked(Role::Implementer.access()).is_empty());
+    }
+
+    // covers: R17
+    #[test]
+    fn what_writes_or_runs_asks_unless_its_step_has_opened_it() {
+        let asks = |role: Role, open: &str, tool: &str| asked(role.access(), &[open.into()]).contains(&tool);
+        for role in [Role::Implementer, Role::Auditor, Role::Planner] {
+            for tool in ["Bash", "Monitor", "Write", "Edit", "NotebookEdit"] {
+                assert!(asks(role, "Read", tool), "{role} {tool}");
+            }
+        }
+        assert!(!asks(Role::Implementer, "Bash", "Bash") && !asks(Role::Implementer, "Bash(git *)", "Bash"));
+        assert!(asks(Role::Implementer, "BashOutput", "Bash") && asks(Role::Implementer, "Bash", "Write"));
+        assert!(asks(Role::Auditor, "Bash", "Bash") && asks(Role::Planner, "Write", "Write"));
     }
 
     // covers: R17
@@ -145,14 +157,13 @@ mod tests {
         std::os::unix::fs::symlink("../src", project.join("docs/link")).unwrap();
         std::os::unix::fs::symlink("../src/gone", project.join("docs/dangling")).unwrap();
         let access = Role::Planner.access();
-        let decided = |path: &str| verdict(access, project, project, &write(path));
+        let decided = |path: &str| forbidden(access, project, project, &write(path));
         let absolute = project.join("docs/deep/er/b.md");
         for path in ["docs/a.md", "docs/new/a.md", absolute.to_str().unwrap()] {
-            assert_eq!(decided(path), Some(Permission::Allow { input: None }), "{path}");
+            assert_eq!(decided(path), None, "{path}");
         }
         for path in ["src/a.rs", "docs/../src/a.rs", "docs/link/a.rs", "docs/dangling", "/etc/passwd", ""] {
-            let Some(Permission::Deny { message }) = decided(path) else { panic!("{path}") };
-            assert!(message.contains("docs/"), "{message}");
+            assert!(decided(path).is_some_and(|why| why.contains("docs/")), "{path}");
         }
     }
 
@@ -160,16 +171,15 @@ mod tests {
     #[test]
     fn what_a_role_leaves_open_is_asked() {
         let dir = tempfile::tempdir().unwrap();
-        let decided = |role: Role, ask: &PermissionAsk| verdict(role.access(), dir.path(), dir.path(), ask);
+        let decided = |role: Role, ask: &PermissionAsk| forbidden(role.access(), dir.path(), dir.path(), ask);
         let bash = question("1", "Bash", &json!({"command": "make"}), Some("/x"));
         assert_eq!((bash.kind, bash.command.as_deref()), (AskKind::Run, Some("make")));
         assert_eq!(bash.paths, ["/x"]);
         assert_eq!(decided(Role::Implementer, &bash), None);
-        assert!(matches!(decided(Role::Planner, &bash), Some(Permission::Deny { .. })));
-        assert!(matches!(decided(Role::Auditor, &write("a")), Some(Permission::Deny { .. })));
+        assert!(decided(Role::Planner, &bash).is_some() && decided(Role::Auditor, &write("a")).is_some());
         assert_eq!(decided(Role::Implementer, &write(".git/hooks/x")), None);
         let read = |path: &str| question("1", "Read", &json!({ "file_path": path }), None);
-        assert_eq!(decided(Role::Observer, &read("a")), Some(Permission::Allow { input: None }));
+        assert_eq!(decided(Role::Observer, &read("a")), None);
         assert_eq!(decided(Role::Observer, &read("/etc/passwd")), None);
         assert_eq!(decided(Role::Observer, &question("1", "mcp__a__b", &json!({}), None)), None);
     }

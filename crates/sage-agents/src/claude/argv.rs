@@ -1,6 +1,7 @@
 //! An order as Claude Code's flags and variables.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -23,6 +24,11 @@ const FLAGS: &[&str] = &[
     "--include-partial-messages",
 ];
 
+/// Not the project's own settings: an agent can write them, and the next one would have what they allow, their
+/// hooks and their variables. Skills and agents of `.claude/` can do the same and are left out with them. Who
+/// wants them says so in the agent's command: `["claude", "--setting-sources", "user,project"]`.
+const SOURCES: &str = "--setting-sources";
+
 pub const MAX_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
 
 /// Set where the user has not. One retry: its announcement tells how long the endpoint wants to be left alone,
@@ -32,6 +38,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
+    // Of the folders of `--add-dir`: without the project's settings its `CLAUDE.md` would not be read either.
+    ("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "1"),
     ("DISABLE_TELEMETRY", "1"),
     ("DISABLE_ERROR_REPORTING", "1"),
 ];
@@ -66,6 +74,12 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     }
     let servers = json!({"mcpServers": order.mcp_servers});
     flag("--mcp-config", attempt.write("mcp.json", servers.to_string().as_bytes())?.into());
+    if !order.config.command.iter().any(|word| word.starts_with(SOURCES)) {
+        flag(SOURCES, "user".into());
+    }
+    for folder in memories(&order.cwd, &attempt.cx.project) {
+        flag("--add-dir", folder.into());
+    }
     // Whatever is not allowed by name is asked: the project's rules decide, not the program's own.
     flag("--permission-mode", "default".into());
     flag("--settings", settings(order).to_string().into());
@@ -77,9 +91,16 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     Ok(argv)
 }
 
-/// Rules that go before those of the user and of the project: what must be asked is asked.
+/// Where the `CLAUDE.md` of the project and of the place of work are.
+fn memories<'a>(cwd: &'a Path, project: &'a Path) -> Vec<&'a Path> {
+    let mut folders = vec![cwd];
+    folders.extend(Some(project).filter(|project| *project != cwd && cwd.starts_with(project)));
+    folders
+}
+
+/// Rules that go before those of the user: what must be asked is asked.
 fn settings(order: &Order) -> Value {
-    json!({"permissions": {"allow": order.tools, "ask": access::asked(order.access)}})
+    json!({"permissions": {"allow": order.tools, "ask": access::asked(order.access, &order.tools)}})
 }
 
 pub fn env(order: &Order) -> Vec<(OsString, OsString)> {

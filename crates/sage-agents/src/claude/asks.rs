@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 
 use super::channel::Channel;
 
-/// Those that are open end with it.
+/// Those that are open end with it: nobody is left with a question that is none any more.
 #[derive(Debug, Default)]
 pub struct Asks(BTreeMap<String, AbortHandle>);
 
@@ -23,7 +23,9 @@ impl Asks {
     ) {
         let (name, channel) = (id.to_string(), Arc::clone(channel));
         let asking = tokio::spawn(async move { channel.permit(&name, answer.await, input) });
-        self.0.insert(id.to_string(), asking.abort_handle());
+        if let Some(older) = self.0.insert(id.to_string(), asking.abort_handle()) {
+            older.abort();
+        }
     }
 
     /// The program does not want to know any more.

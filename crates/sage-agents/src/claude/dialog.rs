@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{Stop, StopSignal};
+use sage_core::port::{Permission, Stop, StopSignal};
 
 use super::access;
 use super::argv::retries_itself;
@@ -109,8 +109,8 @@ impl<'a> Dialog<'a> {
             }
             Event::Ask { id, tool, input, blocked_path } => {
                 let ask = access::question(&id, &tool, &input, blocked_path.as_deref());
-                match access::verdict(self.order.access, &self.project, &self.order.cwd, &ask) {
-                    Some(permission) => self.channel.permit(&id, permission, input),
+                match access::forbidden(self.order.access, &self.project, &self.order.cwd, &ask) {
+                    Some(message) => self.channel.permit(&id, Permission::Deny { message }, input),
                     None => self.asks.open(&id, input, self.feed.ask(ask), &self.channel),
                 }
             }
@@ -164,12 +164,13 @@ impl<'a> Dialog<'a> {
     }
 
     fn result(&mut self) {
+        // Whatever was asked before belongs to a turn that is over, also if another one follows.
+        self.asks.clear();
         let aborted = self.transcript.ending().is_some_and(|ending| ending.is_aborted());
         let wanted = self.transcript.retry.is_none() && self.stop.get() == Stop::No;
         if self.channel.take_nudge() && aborted && wanted {
             return self.channel.user(GO_ON);
         }
-        self.asks.clear();
         self.channel.close();
     }
 

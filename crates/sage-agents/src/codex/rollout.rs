@@ -152,7 +152,8 @@ impl Seen {
             }
             Ok(Line::EventMsg(Told::TaskStarted)) => self.error = None,
             Ok(Line::EventMsg(Told::TaskComplete { error })) => {
-                self.error = error.map(|mut error| error["codex_error_info"].take());
+                let kind = |mut error: Value| error.get_mut("codex_error_info").map(Value::take);
+                self.error = error.and_then(kind);
             }
             Ok(Line::EventMsg(Told::Other) | Line::Other) | Err(_) => {}
         }
@@ -264,6 +265,11 @@ mod tests {
         writeln!(file, "{}", line(json!({"type": "task_started", "turn_id": "x"}))).unwrap();
         rollout.catch_up();
         assert_eq!(rollout.error(), None);
+        for odd in [json!("text"), json!([1]), json!(7), json!({"message": "m"}), json!({})] {
+            writeln!(file, "{}", line(json!({"type": "task_complete", "error": odd}))).unwrap();
+            rollout.catch_up();
+            assert_eq!(rollout.error(), None, "{odd}");
+        }
     }
 
     #[test]

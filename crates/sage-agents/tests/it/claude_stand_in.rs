@@ -74,6 +74,29 @@ async fn questions_are_withdrawn_and_unknown_ones_refused() {
     assert_eq!(bench.cx.questions.open(), 0);
 }
 
+// covers: S4
+#[tokio::test]
+async fn a_question_ends_with_the_turn_that_asked_it() {
+    let ask = r#"{"type":"control_request","request_id":"gone","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#;
+    let aborted = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming","num_turns":1}"#;
+    // It is reminded while it asks, and says nothing about the question any more.
+    let script = format!(
+        r#"read -r prompt; echo '{{"type":"system","subtype":"init"}}'; echo '{ask}'; read -r interrupt;
+        echo '{aborted}'; read -r go_on; echo > told; while ! test -e closed; do sleep 0.01; done; RESULT"#
+    );
+    let mut bench = stand_in(&script);
+    bench.cx.questions = sage_core::port::Questions::new(Arc::new(OnlyKept(bench.path("asked"))));
+    let story = async {
+        until("the question", || bench.path("asked").exists()).await;
+        assert_eq!(bench.cx.questions.open(), 1);
+        bench.cx.nudge.give();
+        until("the reminder", || bench.path("told").exists()).await;
+        until("no question", || bench.cx.questions.open() == 0).await;
+        std::fs::write(bench.path("closed"), "").unwrap();
+    };
+    assert_eq!(bench.run_with(story).await.succeeded(), "fine");
+}
+
 /// Thinks for ever about all questions but one, and leaves a file when it begins to think.
 struct OnlyKept(std::path::PathBuf);
 

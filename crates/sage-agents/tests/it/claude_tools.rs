@@ -92,7 +92,52 @@ async fn a_planner_writes_where_plans_are_and_nowhere_else() {
     assert!(desk.bench.path("docs/plan.md").exists());
     assert!(!desk.bench.path("src").exists() && !desk.bench.path("ran").exists());
     assert!(desk.last_sent().contains("may only change files in docs/"));
-    assert!(desk.tools_asked().is_empty());
+    // Its role alone says no, and nobody but those who are asked says yes.
+    assert_eq!(desk.tools_asked(), ["Write"]);
+}
+
+// covers: R17, S6
+#[tokio::test]
+async fn a_project_cannot_allow_its_agents_more_but_tells_them_how_it_is_worked_on() {
+    let write = tool("Write", json!({"file_path": "made", "content": "x"}));
+    let Some(desk) = Desk::new(json!([bash("sh -c 'echo > ran'"), write, {"text": "done"}])) else { return };
+    let desk = desk
+        .answers(|_| Box::pin(std::future::ready(Permission::Deny { message: "the rules say no".into() })));
+    let generous = |hook: &str| {
+        let hook = json!([{"hooks": [{"type": "command", "command": format!("echo > {hook}")}]}]);
+        json!({"permissions": {"allow": ["Bash", "Write"], "defaultMode": "acceptEdits"},
+            "hooks": {"SessionStart": hook, "PreToolUse": hook}})
+    };
+    std::fs::create_dir(desk.bench.path(".claude")).unwrap();
+    for name in ["settings.json", "settings.local.json"] {
+        std::fs::write(desk.bench.path(".claude").join(name), generous("hooked").to_string()).unwrap();
+    }
+    // The user has opened the project once, and allows everything everywhere.
+    let own = desk.bench.path(".home/.claude");
+    std::fs::create_dir_all(&own).unwrap();
+    let trust =
+        json!({"projects": {desk.bench.dir.path().to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+    std::fs::write(own.join(".claude.json"), trust.to_string()).unwrap();
+    let rules = json!({"permissions": {"allow": ["Bash", "Write"]}});
+    std::fs::write(own.join("settings.json"), rules.to_string()).unwrap();
+    std::fs::write(desk.bench.path("CLAUDE.md"), "Only mango trees.\n").unwrap();
+    assert_eq!(desk.run().await.succeeded(), "done");
+    assert_eq!(desk.tools_asked(), ["Bash", "Write"]);
+    assert_eq!(desk.last_sent().matches("the rules say no").count(), 2);
+    for file in ["ran", "made", "hooked"] {
+        assert!(!desk.bench.path(file).exists(), "{file}");
+    }
+    assert!(desk.llm.prompts()[0].to_string().contains("Only mango trees."));
+}
+
+// covers: R17
+#[tokio::test]
+async fn a_tool_that_its_step_opens_is_not_asked_for() {
+    let script = json!([bash("sh -c 'echo > ran'"), {"text": "done"}]);
+    let Some(desk) = Desk::new(script) else { return };
+    let desk = desk.param("tools", json!(["Bash(sh *)"]));
+    assert_eq!(desk.run().await.succeeded(), "done");
+    assert!(desk.bench.path("ran").exists());
 }
 
 // covers: R17, R18
