@@ -98,6 +98,7 @@ mod tests {
             timeout_ms: None,
             idle_timeout_ms: None,
             unknown,
+            fresh: false,
             feedback: None,
         }
     }
