@@ -44,6 +44,15 @@ pub enum Conversation {
     Fork { of: String, id: String, counters: Option<Usage> },
 }
 
+impl Conversation {
+    /// Of the conversation that the turn belongs to, also if that is a new one.
+    pub fn id(&self) -> &str {
+        match self {
+            Conversation::New { id } | Conversation::Resume { id, .. } | Conversation::Fork { id, .. } => id,
+        }
+    }
+}
+
 impl Order {
     pub fn new(
         attempt: &Attempt<'_>,

@@ -2,7 +2,7 @@
 
 use sage_core::port::{Continuity, Progress, StepOutcome};
 
-use super::{Agent, AgentConfig, Conversation, Feed, Order, Turn};
+use super::{Agent, AgentConfig, Feed, Order, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 use crate::session::{self, Chosen};
@@ -22,7 +22,7 @@ async fn attend(attempt: &Attempt<'_>, agent: &dyn Agent, config: &AgentConfig) 
         return Ok(kept);
     }
     let (mut turn, mut text) = take_turn(attempt, agent, config, &mut chosen).await?;
-    if turn.unknown_conversation && chosen.start_over(task) {
+    while turn.unknown_conversation && chosen.start_over() {
         (turn, text) = take_turn(attempt, agent, config, &mut chosen).await?;
     }
     chosen.settle(&turn, &text);
@@ -37,15 +37,9 @@ async fn take_turn(
 ) -> Result<(Turn, String), Miss> {
     let mut order = Order::new(attempt, config, chosen.prompt().to_string(), chosen.conversation().clone())?;
     order.session_dir = chosen.dir();
-    chosen.begin(attempt, &order)?;
+    chosen.begin(attempt, &order, agent.chooses_id())?;
     tell(attempt, chosen);
     let feed = Feed::new(attempt.cx, chosen.on_news());
-    if let Conversation::New { id } | Conversation::Fork { id, .. } = &order.conversation
-        && agent.capabilities().resume
-        && agent.chooses_id()
-    {
-        feed.conversation(id);
-    }
     let turn = agent.turn(attempt, &order, &feed).await;
     Ok((turn, feed.said_text()))
 }

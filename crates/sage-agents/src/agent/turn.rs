@@ -17,11 +17,20 @@ pub struct Turn {
     pub context_tokens: Option<u64>,
     /// The agent does not know the conversation that it was to go on with; nothing was spent.
     pub unknown_conversation: bool,
+    /// The conversation itself is bad, e.g. too long: trying again in it cannot help.
+    pub spoiled: bool,
 }
 
 impl Turn {
     pub fn new(answer: Result<Value, Miss>, usage: Usage) -> Turn {
-        Turn { answer, usage, counters: None, context_tokens: None, unknown_conversation: false }
+        Turn {
+            answer,
+            usage,
+            counters: None,
+            context_tokens: None,
+            unknown_conversation: false,
+            spoiled: false,
+        }
     }
 
     pub fn missed(miss: Miss) -> Turn {

@@ -35,6 +35,13 @@ pub fn judge(
     }
 }
 
+/// The endpoint does not take what was said so far: too long, or broken.
+pub fn is_spoiled(answer: &Result<Value, Miss>, transcript: &Transcript) -> bool {
+    let status = transcript.ending().and_then(|ending| fault(ending, transcript).status);
+    matches!(answer, Err(Miss::Failed { class: FailureClass::Invalid, .. }))
+        && matches!(status, Some(400 | 413))
+}
+
 fn answer(ending: &Ending, shape: Option<&Shape>) -> Result<Value, Miss> {
     if let Some(shape) = shape {
         let answer = ending.structured.as_ref().and_then(|structured| shape.answer(structured));

@@ -93,8 +93,10 @@ async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn,
     let transcript = dialog.end();
     let stopped = attempt.cx.stop.get() >= Stop::Graceful;
     let (counters, usage) = (transcript.counters(), transcript.usage());
+    let answer = judge::judge(&transcript, &finished, stopped, shape.as_ref());
     Ok(Turn {
-        answer: judge::judge(&transcript, &finished, stopped, shape.as_ref()),
+        spoiled: judge::is_spoiled(&answer, &transcript),
+        answer,
         usage,
         counters,
         context_tokens: transcript.context_tokens,

@@ -45,7 +45,9 @@ pub fn turn(fold: Fold<'_>, finished: &Finished, order: &Order, is_stopped: bool
         None => (Usage::default(), None),
     };
     let context_tokens = fold.rollout.context_tokens();
-    Turn { answer, usage, counters, context_tokens, unknown_conversation }
+    let refused = matches!(&fold.end, Some(End::Failed(message)) if !message.contains("status 404"));
+    let spoiled = refused && matches!(answer, Err(Miss::Failed { class: FailureClass::Invalid, .. }));
+    Turn { answer, usage, counters, context_tokens, unknown_conversation, spoiled }
 }
 
 fn answer(text: Option<&str>, wants_json: bool) -> Result<Value, Miss> {

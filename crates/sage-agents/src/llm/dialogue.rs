@@ -12,6 +12,7 @@ use super::patience::Patience;
 use super::reply::{Answered, Call, Reply, Stop};
 use super::structured::{STRUCTURED, Shape};
 use super::tools::{ToolSpec, Toolboxes};
+use super::trouble;
 use super::wire::Ask;
 use crate::agent::{Feed, Order, Turn};
 use crate::attempt::Attempt;
@@ -52,7 +53,8 @@ impl<'a> Dialogue<'a> {
     pub async fn hold(mut self) -> Turn {
         let answer = self.answer().await;
         let context_tokens = self.context_tokens;
-        Turn { context_tokens, ..Turn::new(answer, self.usage) }
+        let spoiled = answer.as_ref().err().is_some_and(trouble::blames_history);
+        Turn { context_tokens, spoiled, ..Turn::new(answer, self.usage) }
     }
 
     async fn answer(&mut self) -> Result<Value, Miss> {
@@ -176,8 +178,9 @@ impl<'a> Dialogue<'a> {
 
     /// A conversation that cannot be kept costs a reload some day; the turn goes on.
     fn save(&self) {
-        if let Err(error) = self.history.save() {
-            self.feed.note(&format!("the conversation could not be saved: {error}"));
+        match self.history.save() {
+            Ok(()) => self.feed.conversation(self.order.conversation.id()),
+            Err(error) => self.feed.note(&format!("the conversation could not be saved: {error}")),
         }
     }
 }

@@ -21,6 +21,16 @@ use crate::outcome::{Miss, excerpt};
 /// Limits per minute are filled within one. Who is told to wait longer than this has used up something bigger.
 const FAR: Duration = Duration::from_secs(5 * 60);
 
+const ANSWERED: &str = "the model's endpoint answered";
+const BROKE_OFF: &str = "the model's endpoint broke off";
+
+/// The endpoint does not take what was said so far: too long, or broken.
+pub fn blames_history(miss: &Miss) -> bool {
+    let Miss::Failed { class: FailureClass::Invalid, message, .. } = miss else { return false };
+    let status = message.strip_prefix(ANSWERED).unwrap_or_default().trim_start();
+    ["400", "413", "422"].iter().any(|it| status.starts_with(it)) || message.starts_with(BROKE_OFF)
+}
+
 /// An answer that is not 200.
 pub fn refused(status: u16, headers: &HeaderMap, body: &str, now: SystemTime) -> Miss {
     let error = Complaint::read(body);
@@ -41,7 +51,7 @@ pub fn refused(status: u16, headers: &HeaderMap, body: &str, now: SystemTime) ->
         (300..400, _) => "; `url` has moved",
         _ => "",
     };
-    let message = format!("the model's endpoint answered {status}: {}{hint}", error.describe());
+    let message = format!("{ANSWERED} {status}: {}{hint}", error.describe());
     Miss::Failed { class, message, refusal: refusal(class, retry_after_ms, now) }
 }
 
@@ -55,7 +65,7 @@ pub fn midstream(error: &Value) -> Miss {
         "invalid_request_error" | "invalid_prompt" | "context_length_exceeded" => FailureClass::Invalid,
         _ => FailureClass::Transient,
     };
-    Miss::failed(class, format!("the model's endpoint broke off: {}", error.describe()))
+    Miss::failed(class, format!("{BROKE_OFF}: {}", error.describe()))
 }
 
 /// The connection was lost, or never made.

@@ -11,10 +11,13 @@
 
 mod choose;
 mod chosen;
+mod opened;
 mod record;
 mod store;
+mod take;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use choose::choose;
 pub use chosen::Chosen;

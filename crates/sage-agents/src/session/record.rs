@@ -23,8 +23,17 @@ pub struct Record {
     /// The agent's own id of the conversation; `None` until there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
+    /// The id that a conversation shall have which its agent has not told of yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<String>,
+    /// Turns before the conversation of now.
+    #[serde(default)]
+    pub begun_at: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The session of another agent that this one stands in for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Source>,
     #[serde(default)]
     pub turns: Vec<TurnRecord>,
     #[serde(default)]
@@ -50,6 +59,15 @@ pub struct Parent {
     pub turns: usize,
 }
 
+/// What a session was told of another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    pub session: String,
+    /// So many of its turns.
+    pub turns: usize,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnRecord {
@@ -70,6 +88,16 @@ pub struct TurnRecord {
     pub class: Option<FailureClass>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The agent has called the conversation itself bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spoiled: bool,
+}
+
+impl TurnRecord {
+    /// An answer is heard as well, whatever was seen of the work before it.
+    pub fn was_heard(&self) -> bool {
+        self.heard || self.state == TurnState::Done
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +122,10 @@ impl Record {
             created_ms: now_ms,
             updated_ms: now_ms,
             conversation: None,
+            proposed: None,
+            begun_at: 0,
             parent: None,
+            beside: None,
             turns: Vec::new(),
             usage: Usage::default(),
             counters: None,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,7 +40,17 @@ pub struct Store {
 
 /// Held while a session is used; freed by death.
 #[derive(Debug)]
-pub struct SessionLock(#[expect(dead_code, reason = "held, never read")] File);
+pub struct SessionLock(File);
+
+impl SessionLock {
+    /// The lock of a file that was deleted protects nothing: the next one makes another file.
+    pub(super) fn is_current(&self, store: &Store, id: &str) -> bool {
+        let named = store.path(id).join("lock").metadata();
+        let same =
+            self.0.metadata().and_then(|own| named.map(|it| (own.dev(), own.ino()) == (it.dev(), it.ino())));
+        same.unwrap_or(false)
+    }
+}
 
 impl Store {
     pub fn new(dir: PathBuf) -> Store {
@@ -91,13 +101,14 @@ impl Store {
     }
 
     /// A turn's prompt and answer, counted from 1.
-    pub fn save_turn(&self, id: &str, number: usize, turn: &Value) -> Result<(), SessionError> {
-        self.write(id, &format!("turn-{number}.json"), turn, false)
+    pub fn save_turn(&self, id: &str, number: usize, turn: &Value, synced: bool) -> Result<(), SessionError> {
+        self.write(id, &format!("turn-{number}.json"), turn, synced)
     }
 
+    /// `None` if it is not there or damaged.
     pub fn load_turn(&self, id: &str, number: usize) -> Option<Value> {
         let text = std::fs::read(self.path(id).join(format!("turn-{number}.json"))).ok()?;
-        serde_json::from_slice(&text).ok()
+        serde_json::from_slice(&text).ok().filter(Value::is_object)
     }
 
     pub fn save_handoff(&self, id: &str, handoff: &impl Serialize) -> Result<(), SessionError> {
@@ -114,7 +125,7 @@ impl Store {
         let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let file = file.map_err(|error| disk(&path, error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(SessionLock(file))),
+            Ok(()) => Ok(Some(SessionLock(file)).filter(|lock| lock.is_current(self, id))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(disk(&path, error.into())),
         }

@@ -24,6 +24,12 @@ enum Act {
     /// Works, then its owner is killed: nothing is settled.
     Vanish,
     UnknownConversation,
+    /// Fails before it has worked: a limit, an overload.
+    Refuse(FailureClass),
+    /// The program does not even start.
+    NotStarted,
+    /// Calls the conversation itself bad.
+    Spoil,
 }
 
 #[derive(Debug, Default)]
@@ -58,13 +64,21 @@ impl Agent for Parrot {
         Box::pin(async move {
             self.heard.lock().unwrap().push((order.prompt.clone(), order.conversation.clone()));
             let act = self.acts.lock().unwrap().remove(0);
-            if !matches!(act, Act::UnknownConversation) {
+            if !matches!(act, Act::UnknownConversation | Act::NotStarted) {
+                feed.conversation(order.conversation.id());
+            }
+            if !matches!(act, Act::UnknownConversation | Act::NotStarted | Act::Refuse(_)) {
                 feed.text("working");
             }
             let usage = Usage { input: Some(1), ..Usage::default() };
             match act {
                 Act::Answer(text) => Turn::new(Ok(json!(text)), usage),
-                Act::Fail(class) => Turn::new(Err(Miss::failed(class, "broke")), usage),
+                Act::NotStarted => Turn::missed(Miss::failed(FailureClass::Failed, "no program")),
+                Act::Spoil => {
+                    let miss = Miss::invalid("the prompt is too long");
+                    Turn { spoiled: true, ..Turn::new(Err(miss), usage) }
+                }
+                Act::Fail(class) | Act::Refuse(class) => Turn::new(Err(Miss::failed(class, "broke")), usage),
                 Act::Vanish => std::future::pending().await,
                 Act::UnknownConversation => {
                     let miss = Miss::failed(FailureClass::Lost, "who?");
@@ -80,6 +94,7 @@ struct Desk {
     config: ExecutorConfig,
     agent: Parrot,
     told: Arc<Mutex<Vec<Continuity>>>,
+    alive: Arc<Mutex<u32>>,
 }
 
 impl Desk {
@@ -88,7 +103,7 @@ impl Desk {
         let sessions = Some(dir.path().join("sessions"));
         let config = ExecutorConfig { sessions, ..ExecutorConfig::default() };
         let agent = Parrot { acts: Mutex::new(acts.to_vec()), ..Parrot::default() };
-        Desk { dir, config, agent, told: Arc::default() }
+        Desk { dir, config, agent, told: Arc::default(), alive: Arc::default() }
     }
 
     fn call(&self, attempt: u32) -> StepCall {
@@ -116,7 +131,11 @@ impl Desk {
     }
 
     async fn ask(&self, call: &StepCall) -> StepOutcome {
-        let told = self.told.clone();
+        self.ask_as("parrot", call).await
+    }
+
+    async fn ask_as(&self, agent: &str, call: &StepCall) -> StepOutcome {
+        let (told, alive) = (self.told.clone(), self.alive.clone());
         let cx = StepCx {
             project: self.dir.path().to_path_buf(),
             scratch: self.dir.path().to_path_buf(),
@@ -125,14 +144,14 @@ impl Desk {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Questions::default(),
-            progress: Arc::new(move |progress| {
-                if let Progress::Session { continuity, .. } = progress {
-                    told.lock().unwrap().push(continuity);
-                }
+            progress: Arc::new(move |progress| match progress {
+                Progress::Session { continuity, .. } => told.lock().unwrap().push(continuity),
+                Progress::Alive => *alive.lock().unwrap() += 1,
+                _ => {}
             }),
         };
         let attempt = Attempt { config: &self.config, cx: &cx, call };
-        let config = AgentConfig { name: "parrot".into(), ..AgentConfig::default() };
+        let config = AgentConfig { name: agent.into(), ..AgentConfig::default() };
         run(&attempt, &self.agent, &config).await
     }
 
@@ -143,6 +162,16 @@ impl Desk {
             outcome = self.ask(call) => panic!("{outcome:?}"),
             () = tokio::task::yield_now() => {}
         }
+    }
+
+    fn named(&self, session: &str, key: &str, task: &str) -> StepCall {
+        let mut call = StepCall { session: Some(session.into()), key: key.into(), ..self.call(1) };
+        call.params.insert("prompt".into(), task.into());
+        call
+    }
+
+    fn store(&self) -> Store {
+        Store::new(self.config.sessions.clone().unwrap())
     }
 
     fn heard(&self) -> Vec<String> {
@@ -254,8 +283,7 @@ async fn a_fork_knows_what_its_parent_knew_and_leaves_it_alone() {
 #[tokio::test]
 async fn bad_turns_in_a_row_and_bad_conversations_start_anew() {
     let bad = Act::Fail(FailureClass::Failed);
-    let desk =
-        Desk::new(&[bad.clone(), bad.clone(), bad, Act::Fail(FailureClass::Invalid), Act::Answer("x")]);
+    let desk = Desk::new(&[bad.clone(), bad.clone(), bad, Act::Spoil, Act::Answer("x")]);
     for attempt in 1..=5 {
         let feedback = (attempt > 1).then(|| "broke".to_string());
         desk.ask(&StepCall { feedback, ..desk.call(attempt) }).await;
@@ -270,13 +298,186 @@ async fn bad_turns_in_a_row_and_bad_conversations_start_anew() {
     assert_eq!(desk.told(), expected);
 }
 
+// covers: S3, R3
 #[tokio::test]
-async fn a_session_belongs_to_one_agent() {
-    let desk = Desk::new(&[]);
-    let store = Store::new(desk.config.sessions.clone().unwrap());
-    store.create(&super::Record::new("main", "other", None, true, 1)).unwrap();
-    let call = StepCall { session: Some("main".into()), ..desk.call(1) };
+async fn another_agent_has_a_session_beside_and_is_told_what_is_known() {
+    let desk = Desk::new(&[Act::Answer("blue"), Act::Answer("2"), Act::Answer("3"), Act::Answer("4")]);
+    desk.ask(&desk.named("main", "1", "choose a colour")).await;
+    assert_eq!(answer(desk.ask_as("Jay", &desk.named("main", "2", "which one?")).await), "2");
+    let told = desk.heard().pop().unwrap();
+    assert!(
+        told.contains("choose a colour") && told.contains("blue") && told.ends_with("which one?"),
+        "{told}"
+    );
+    desk.ask(&desk.named("main", "3", "add a border")).await;
+    desk.ask_as("Jay", &desk.named("main", "4", "and now?")).await;
+    let told = desk.heard().pop().unwrap();
+    assert!(told.contains("add a border") && !told.contains("choose a colour"), "only what is new: {told}");
+    use Continuity::{New, Reloaded, Resumed};
+    assert_eq!(desk.told(), [New, Reloaded, Resumed, Resumed]);
+    let (main, jay) = (desk.store().load("main").unwrap(), desk.store().load("main-jay").unwrap());
+    assert_eq!((main.agent.as_str(), main.turns.len(), main.reloads), ("parrot", 2, 0));
+    assert_eq!((jay.agent.as_str(), jay.turns.len(), jay.reloads), ("Jay", 2, 1));
+}
+
+// covers: R3, R7
+#[tokio::test]
+async fn limits_say_nothing_about_a_conversation_and_the_task_is_told_once() {
+    use FailureClass::{Auth, Quota, RateLimit, Timeout, Transient};
+    let mut acts = vec![Act::Fail(Transient)];
+    acts.extend([RateLimit, Quota, Auth, Timeout, Transient].map(Act::Refuse));
+    acts.push(Act::Answer("done"));
+    let desk = Desk::new(&acts);
+    for attempt in 1..=7 {
+        desk.ask(&desk.call(attempt)).await;
+    }
+    let heard = desk.heard();
+    assert_eq!(heard.iter().filter(|prompt| prompt.contains("paint it")).count(), 1, "{heard:?}");
+    assert!(desk.told()[1..].iter().all(|it| *it == Continuity::Resumed), "{:?}", desk.told());
+}
+
+// covers: R3
+#[tokio::test]
+async fn what_was_bad_in_an_earlier_conversation_does_not_count_in_the_next() {
+    let desk = Desk::new(&vec![Act::Fail(FailureClass::Failed); 6]);
+    for attempt in 1..=6 {
+        desk.ask(&desk.call(attempt)).await;
+    }
+    use Continuity::{New, Reloaded, Resumed};
+    assert_eq!(desk.told(), [New, Resumed, Resumed, Reloaded, Resumed, Resumed]);
+}
+
+// covers: R5
+#[tokio::test]
+async fn an_answer_is_paid_for_again_only_if_it_was_asked_for_anew() {
+    let desk = Desk::new(&[Act::Answer("first"), Act::Answer("second")]);
+    desk.ask(&desk.call(1)).await;
+    // Stopped while the answer was checked: it was paid with the attempt that got it.
+    let StepOutcome::Succeeded { result, usage } = desk.ask(&desk.call(2)).await else { panic!() };
+    assert_eq!((result, usage), (json!("first"), Usage::default()));
+    let mut record = desk.store().list().unwrap().remove(0).unwrap();
+    record.counters = Some(Usage { input: Some(9), ..Usage::default() });
+    desk.store().save(&record, false).unwrap();
+    let fresh = StepCall { fresh: true, ..desk.call(3) };
+    assert_eq!(answer(desk.ask(&fresh).await), "second");
+    assert_eq!(desk.heard(), ["paint it", "paint it"]);
+    assert!(!desk.resumed(1));
+    assert_eq!(desk.store().load(&record.id).unwrap().counters, None);
+}
+
+// covers: S3
+#[tokio::test]
+async fn what_is_invalid_does_not_wipe_a_session_but_what_spoils_it_does() {
+    let desk =
+        Desk::new(&[Act::Answer("blue"), Act::Fail(FailureClass::Invalid), Act::Spoil, Act::Answer("x")]);
+    desk.ask(&desk.named("main", "1", "a colour")).await;
+    desk.ask(&desk.named("main", "2", "a shape")).await;
+    desk.ask(&desk.named("main", "3", "a size")).await;
+    let again =
+        StepCall { feedback: Some("too big".into()), attempt: 2, ..desk.named("main", "3", "a size") };
+    use Continuity::{New, Reloaded, Resumed};
+    desk.ask(&again).await;
+    assert_eq!(desk.told(), [New, Resumed, Resumed, Reloaded]);
+    let told = desk.heard().pop().unwrap();
+    assert!(told.contains("blue") && told.contains("too big"), "{told}");
+}
+
+// covers: S3
+#[tokio::test]
+async fn who_is_unknown_is_told_the_task_with_what_was_wrong() {
+    let desk = Desk::new(&[Act::Answer("bad"), Act::UnknownConversation, Act::Answer("good")]);
+    desk.ask(&desk.call(1)).await;
+    let again = StepCall { feedback: Some("no `title`".into()), ..desk.call(2) };
+    assert_eq!(answer(desk.ask(&again).await), "good");
+    let told = desk.heard().pop().unwrap();
+    assert!(told.contains("no `title`") && told.contains("# Now\npaint it"), "{told}");
+}
+
+// covers: S3
+#[tokio::test]
+async fn a_program_that_did_not_start_has_no_conversation_that_could_be_lost() {
+    let desk = Desk::new(&[Act::Answer("a"), Act::NotStarted, Act::Answer("b"), Act::NotStarted]);
+    desk.ask(&desk.named("main", "1", "a colour")).await;
+    let parent = desk.store().load("main").unwrap().conversation.unwrap();
+    desk.store().fork("main", "copy").unwrap();
+    *desk.agent.forgets.lock().unwrap() = true;
+    desk.ask(&desk.named("copy", "2", "a shape")).await;
+    assert_eq!(desk.store().load("copy").unwrap().conversation, None);
+    desk.ask(&desk.named("copy", "2", "a shape")).await;
+    let again = desk.agent.heard.lock().unwrap()[2].1.clone();
+    assert!(matches!(&again, Conversation::Fork { of, .. } if *of == parent), "{again:?}");
+    for _ in 0..2 {
+        desk.agent.acts.lock().unwrap().insert(0, Act::NotStarted);
+        desk.ask(&desk.named("plain", "3", "a size")).await;
+    }
+    use Continuity::{Forked, New};
+    assert_eq!(desk.told(), [New, Forked, Forked, New, New]);
+    assert_eq!(desk.store().load("plain").unwrap().reloads, 0);
+}
+
+// covers: S3
+#[tokio::test]
+async fn a_proposed_conversation_that_is_not_there_after_all_is_new_again() {
+    let desk = Desk::new(&[Act::NotStarted, Act::UnknownConversation, Act::Answer("x")]);
+    desk.ask(&desk.call(1)).await;
+    assert_eq!(answer(desk.ask(&desk.call(2)).await), "x");
+    assert_eq!(desk.told(), [Continuity::New, Continuity::Resumed, Continuity::New]);
+    assert_eq!(desk.heard().pop().unwrap(), "paint it");
+}
+
+// covers: S3, S4
+#[tokio::test]
+async fn waiting_for_a_session_is_alive_and_ends_with_the_time() {
+    let desk = Desk::new(&[Act::Vanish]);
+    desk.ask_and_die(&desk.named("main", "1", "a colour")).await;
+    let held = desk.store().lock("main").unwrap().unwrap();
+    let call = StepCall { timeout_ms: Some(2_500), ..desk.named("main", "2", "a shape") };
+    let before = *desk.alive.lock().unwrap();
     let StepOutcome::Failed { class, message, .. } = desk.ask(&call).await else { panic!() };
-    assert_eq!(class, FailureClass::Invalid);
-    assert!(message.contains("belongs to agent `other`"), "{message}");
+    assert_eq!(class, FailureClass::Timeout);
+    assert!(message.contains("`main`") && message.contains("`p/x` of run `run_1`"), "{message}");
+    assert!(*desk.alive.lock().unwrap() > before);
+    drop(held);
+}
+
+// covers: S3, R5
+#[tokio::test]
+async fn work_is_found_again_behind_the_turns_of_others() {
+    let desk = Desk::new(&[Act::Vanish, Act::Answer("b"), Act::Answer("a"), Act::Answer("c")]);
+    let (a, b) = (desk.named("main", "a", "task a"), desk.named("main", "b", "task b"));
+    desk.ask_and_die(&a).await;
+    desk.ask(&b).await;
+    let again = StepCall { unknown: true, attempt: 2, ..a.clone() };
+    assert_eq!(answer(desk.ask(&again).await), "a");
+    let told = desk.heard().pop().unwrap();
+    assert!(told.contains("begins with `task a`") && told.contains("interrupted"), "{told}");
+    desk.ask(&desk.named("main", "c", "task c")).await;
+    // The answers of both are still there.
+    assert_eq!(answer(desk.ask(&StepCall { attempt: 3, ..again }).await), "a");
+    assert_eq!(answer(desk.ask(&b).await), "b");
+    assert_eq!(desk.heard().len(), 4);
+}
+
+#[tokio::test]
+async fn a_damaged_turn_costs_its_words_and_not_the_answer() {
+    let desk = Desk::new(&[Act::Vanish, Act::Answer("x")]);
+    desk.ask_and_die(&desk.named("main", "1", "a colour")).await;
+    let store = desk.store();
+    for damage in [json!("text"), json!([1]), Value::Null] {
+        store.save_turn("main", 1, &damage, true).unwrap();
+        assert_eq!(store.load_turn("main", 1), None);
+    }
+    assert_eq!(answer(desk.ask(&desk.named("main", "2", "a shape")).await), "x");
+}
+
+#[test]
+fn the_lock_of_a_deleted_session_is_not_a_lock() {
+    let desk = Desk::new(&[]);
+    let store = desk.store();
+    store.create(&super::Record::new("main", "parrot", None, true, 1)).unwrap();
+    let old = store.lock("main").unwrap().unwrap();
+    assert!(old.is_current(&store, "main"));
+    std::fs::remove_dir_all(store.path("main")).unwrap();
+    assert!(!old.is_current(&store, "main"));
+    assert!(store.lock("main").unwrap().is_some(), "its name is free");
 }
