@@ -62,6 +62,12 @@ pub trait Agent: Send + Sync {
         true
     }
 
+    /// Whether the agent's own record of the conversation has this prompt: killed before its first event, it may
+    /// have heard it all the same.
+    fn has_heard(&self, _config: &AgentConfig, _conversation: &str, _prompt: &str) -> bool {
+        false
+    }
+
     /// Says the order's prompt and works until the agent has answered.
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn>;
 }

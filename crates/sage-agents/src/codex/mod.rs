@@ -61,6 +61,10 @@ impl Agent for Codex {
         home(config, &[]).is_none_or(|home| rollout::find(&home, conversation).is_some())
     }
 
+    fn has_heard(&self, config: &AgentConfig, conversation: &str, prompt: &str) -> bool {
+        home(config, &[]).is_some_and(|home| rollout::mentions(&home, conversation, prompt))
+    }
+
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
         Box::pin(async move {
             let home = home(&order.config, &order.env);

@@ -90,7 +90,7 @@ fn decide(
     let mut worked = (opened.record.begun_at..opened.record.turns.len()).rev();
     let worked = worked.find(|at| {
         let turn = &opened.record.turns[*at];
-        turn.was_heard() && is_same_work(turn, call)
+        is_same_work(turn, call) && (turn.was_heard() || agent.has_heard(config, &id, task))
     });
     let prompt = match worked.filter(|_| !anew) {
         Some(at) => {
