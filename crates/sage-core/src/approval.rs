@@ -156,7 +156,7 @@ fn inside<'a>(path: &'a str, project: &str) -> Option<&'a str> {
 }
 
 /// What decides about agents is not theirs to change: state, settings, hooks. Some disks ignore case.
-fn is_own(part: &str) -> bool {
+pub fn is_own(part: &str) -> bool {
     const OWN: &[&str] = &[".sage", "sage.toml", ".git", ".claude", ".codex", ".gemini", ".mcp.json"];
     OWN.iter().any(|name| part.eq_ignore_ascii_case(name))
 }

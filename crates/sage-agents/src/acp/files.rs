@@ -50,6 +50,12 @@ impl Place {
         if !self.access.write || (self.access.paths != Paths::All && !self.access.paths.contains(&relative)) {
             return Err(refused(&request.path, "your role may not change it".into()));
         }
+        if self.access.paths == Paths::All && relative.split('/').any(sage_core::approval::is_own) {
+            return Err(refused(
+                &request.path,
+                "it decides about agents, and is not theirs to change".into(),
+            ));
+        }
         let folder = path.parent().unwrap_or(&self.cwd);
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, &request.content));
         written.map_err(|error| refused(&request.path, error.to_string()))
@@ -140,6 +146,10 @@ mod tests {
         assert!(planner.write(&WriteTextFileRequest::new("s", "src/main.rs", "x")).is_err());
         let (_dir, auditor) = place(Role::Auditor);
         assert!(auditor.write(&WriteTextFileRequest::new("s", "docs/plan.md", "x")).is_err());
+        let (_dir, implementer) = place(Role::Implementer);
+        for own in [".sage/state/x", ".git/hooks/post-commit", "sage.toml", "a/.claude/settings.json"] {
+            assert!(implementer.write(&WriteTextFileRequest::new("s", own, "x")).is_err(), "{own}");
+        }
     }
 
     #[test]

@@ -77,8 +77,8 @@ pub fn write_hook(run_dir: &Path, repository: &Repository, user_branch: Option<&
          done\n",
         quoted(&repository.common_dir.to_string_lossy())
     );
-    // Renamed into its place: a step of the same run may be using it.
-    let new = dir.join(format!(".new-{}", std::process::id()));
+    // Renamed into its place, from a name of its own: steps of the same run use and write it at once.
+    let new = dir.join(format!(".new-{}", ulid::Ulid::generate()));
     let mut options = std::fs::File::options();
     options.write(true).create(true).truncate(true).mode(0o700).open(&new)?.write_all(text.as_bytes())?;
     std::fs::rename(new, dir.join("reference-transaction"))
