@@ -34,13 +34,8 @@ pub fn body(ask: &Ask<'_>) -> Value {
 }
 
 pub fn results(answered: &[Answered<'_>]) -> Vec<Value> {
-    let result = |it: &Answered<'_>| {
-        let text = match &it.result {
-            Ok(text) => text.clone(),
-            Err(message) => format!("error: {message}"),
-        };
-        json!({"role": "tool", "tool_call_id": it.call.id, "content": text})
-    };
+    let result =
+        |it: &Answered<'_>| json!({"role": "tool", "tool_call_id": it.call.id, "content": it.text()});
     answered.iter().map(result).collect()
 }
 

@@ -70,3 +70,13 @@ pub struct Answered<'a> {
     pub call: &'a Call,
     pub result: Result<String, String>,
 }
+
+impl Answered<'_> {
+    /// What the model reads, where a protocol has no place of its own for failures.
+    pub fn text(&self) -> String {
+        match &self.result {
+            Ok(text) => text.clone(),
+            Err(message) => format!("error: {message}"),
+        }
+    }
+}

@@ -37,13 +37,7 @@ pub fn body(ask: &Ask<'_>) -> Value {
 }
 
 pub fn results(answered: &[Answered<'_>]) -> Vec<Value> {
-    let result = |it: &Answered<'_>| {
-        let text = match &it.result {
-            Ok(text) => text.clone(),
-            Err(message) => format!("error: {message}"),
-        };
-        json!({"type": "function_call_output", "call_id": it.call.id, "output": text})
-    };
+    let result = |it: &Answered<'_>| json!({"type": "function_call_output", "call_id": it.call.id, "output": it.text()});
     answered.iter().map(result).collect()
 }
 
