@@ -1,0 +1,24 @@
+//! What can be said about a project without a model: real analysis of its files, documents and history.
+//!
+//! One function, `perform`: the name of an operation and what earlier steps found in, JSON out. It reads the
+//! project and writes nothing. What it cannot know it says, as open questions; it never invents code or facts.
+//! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
+
+mod finding;
+mod request;
+mod walk;
+mod words;
+
+pub use finding::{Claim, Finding, Report};
+pub use request::{Request, Trouble};
+pub use walk::{File, Tree};
+pub use words::{share, terms};
+
+use serde_json::Value;
+
+/// Does one operation.
+pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    match request.operation.as_str() {
+        other => Err(Trouble::UnknownOperation(other.to_string())),
+    }
+}

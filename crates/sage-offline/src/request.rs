@@ -1,0 +1,36 @@
+//! What is asked, and what can go wrong.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+/// One operation on one project.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// `patterns.extract`
+    pub operation: String,
+    /// The project's directory; a worktree of it for isolated steps.
+    pub project: PathBuf,
+    /// `payment-processing`
+    pub feature: String,
+    /// `payment processing`, as the user typed it.
+    pub title: String,
+    /// Of the operation, rendered.
+    pub params: Map<String, Value>,
+    /// Of the run.
+    pub inputs: Map<String, Value>,
+    /// Results of the steps that it depends on, by path: `research/market`; filtered, as a prompt would see them.
+    pub steps: Map<String, Value>,
+    /// Of a fan-out.
+    pub item: Option<Value>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error("the offline agent has no model and does not know the operation `{0}`")]
+    UnknownOperation(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("cannot read `{path}`: {source}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+}
