@@ -12,7 +12,7 @@ use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
 use crate::outcome::Miss;
-use crate::{fake, shell, worktree};
+use crate::{fake, offline, shell, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -97,7 +97,7 @@ impl StepExecutor for Executor {
     /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent);
-        !["command", "foreign"].contains(&configured.map_or(agent, |agent| agent.adapter.as_str()))
+        !["command", "foreign", "offline"].contains(&configured.map_or(agent, |agent| agent.adapter.as_str()))
     }
 }
 
@@ -112,6 +112,7 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
     };
     match config.adapter.as_str() {
         "fake" => fake::run(attempt).await,
+        "offline" => offline::run(attempt).await,
         "command" => command::run(attempt, configured).await,
         adapter => match agent::adapter(adapter) {
             Some(adapter) => agent::run(attempt, adapter, &config).await,

@@ -4,6 +4,7 @@
 //! engine --StepCall--> Executor --+-- shell    a script or a program
 //!        <-StepOutcome-           +-- command  any program as an agent: prompt in, text or JSON out
 //!                                 +-- fake     the scripted agent, a real process with real faults
+//!                                 +-- offline  no model: analysis of the project, a process of our own
 //!                                        each of them: process::run -> keeper -> program -> ...
 //! ```
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
@@ -24,6 +25,7 @@ mod json_text;
 mod lines;
 pub mod llm;
 mod note;
+mod offline;
 mod outcome;
 mod params;
 mod process;
@@ -35,4 +37,5 @@ pub mod worktree;
 pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};
 pub use fake::{FAULTS, fake_agent_main};
+pub use offline::{Answer as OfflineAnswer, OFFLINE_ARG};
 pub use process::{KEEPER_ARG, Swept, keeper_main, lock_holders, start_time, sweep};

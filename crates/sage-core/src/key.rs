@@ -66,6 +66,9 @@ impl Run {
             parts.text("isolation", Some(operation.isolation.name()));
         }
         parts.text("filter", operation.filter.as_ref().map(|f| f.text.as_str()));
+        if let Some(most) = operation.max_tokens {
+            parts.text("maxTokens", Some(&most.to_string()));
+        }
         if let Some(expect) = &operation.expect {
             parts.add("expect", Digest::of_json(expect));
         }

@@ -11,7 +11,7 @@ pub fn reload(frozen: &Frozen) -> Result<Template, String> {
     let (node, mut problems) = source::parse(&frozen.text, frozen.format);
     let mut template = None;
     if let Some(node) = &node {
-        let (read, more) = read_template(node, &Library::default());
+        let (read, more) = read_template(node, &Library::frozen(&frozen.operations));
         (template, problems) = (read, problems.into_iter().chain(more).collect());
     }
     match problems.iter().find(|problem| problem.is_error()) {

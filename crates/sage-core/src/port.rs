@@ -31,6 +31,8 @@ pub struct StepCall {
     /// `phase/operation`, with `[index]` in a fan-out.
     pub path: String,
     pub kind: Kind,
+    /// `type` as the template has it: the kind, or a named operation (`research.market`).
+    pub operation: String,
     pub attempt: u32,
     /// The step's key in hex: the idempotency key of at-least-once steps.
     pub key: String,

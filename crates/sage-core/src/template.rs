@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::budget::Cap;
 use crate::policy::{
-    Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget, StallPolicy, Tolerate,
+    CachePolicy, Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget,
+    StallPolicy, Tolerate,
 };
 use crate::role::Role;
 
@@ -163,6 +164,8 @@ pub struct Operation {
     pub schema: Option<Value>,
     /// The filter as one jq program (`top` and `minRelevance` are compiled to jq).
     pub filter: Option<Source>,
+    /// What the filter lets through has at most so many tokens; the least relevant goes first.
+    pub max_tokens: Option<u32>,
     pub output: Option<Source>,
     pub expect: Option<Value>,
     pub retry: Retry,
@@ -182,5 +185,6 @@ pub struct Operation {
     pub hedge: Option<Hedge>,
     pub stall: StallPolicy,
     pub budget: Option<Cap>,
+    pub cache: Option<CachePolicy>,
     pub on_unknown: OnUnknown,
 }

@@ -209,14 +209,12 @@ impl Attempt {
         }
     }
 
-    /// Text as it is, anything else as indented JSON; whole or not at all.
+    /// Text as it is, a result's own text if it has one, anything else as indented JSON; whole or not at all.
     fn write_output(&self, path: &str, result: &Value) -> Result<String, String> {
         let target = inside(&self.cx.project, path)?;
         let text = match result {
             Value::String(text) => text.clone(),
-            Value::Object(map) if map.get("stdout").is_some_and(Value::is_string) => {
-                map["stdout"].as_str().unwrap_or_default().to_string()
-            }
+            Value::Object(map) if text_of(map).is_some() => text_of(map).unwrap_or_default().to_string(),
             other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
         };
         let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
@@ -231,6 +229,11 @@ impl Attempt {
         }
         Ok(path.to_string())
     }
+}
+
+/// What a program printed, or the document that an answer carries.
+fn text_of(result: &Map<String, Value>) -> Option<&str> {
+    ["document", "stdout"].into_iter().find_map(|name| result.get(name)?.as_str())
 }
 
 /// A project file that an operation names: relative, never above the project, not through a link out of it,

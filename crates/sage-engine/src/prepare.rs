@@ -332,7 +332,7 @@ impl Facts {
         let Value::Object(mut context) = self.context(blobs)? else { return Ok(Value::Null) };
         let mut input = Map::new();
         input.insert("params".into(), Value::Object(params.clone()));
-        for name in ["inputs", "steps", "item", "index"] {
+        for name in ["feature", "title", "inputs", "steps", "item", "index"] {
             if let Some(value) = context.shift_remove(name) {
                 input.insert(name.into(), value);
             }

@@ -76,6 +76,10 @@ impl Project {
         self.dir.join("inbox")
     }
 
+    pub fn operations(&self) -> PathBuf {
+        self.dir.join("operations")
+    }
+
     pub fn templates(&self) -> PathBuf {
         self.dir.join("templates")
     }

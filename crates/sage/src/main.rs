@@ -1,9 +1,12 @@
-//! The binary. The keeper comes first: it is started for every child process and must be quick.
+//! The binary. The keeper and the offline agent come first: they are started for steps and must be quick.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
-    let keeper = args.nth(1).is_some_and(|arg| arg == sage_agents::KEEPER_ARG);
-    if keeper { sage_agents::keeper_main(args) } else { sage::cli::main() }
+    match args.nth(1) {
+        Some(arg) if arg == sage_agents::KEEPER_ARG => sage_agents::keeper_main(args),
+        Some(arg) if arg == sage_agents::OFFLINE_ARG => sage::cli::offline::main(args),
+        _ => sage::cli::main(),
+    }
 }

@@ -13,7 +13,7 @@ use crate::params::variable;
 #[serde(default)]
 pub struct AgentConfig {
     pub name: String,
-    /// Which protocol it speaks: `claude`, `codex`, `acp`, `llm`, `command`, `foreign`, `fake`.
+    /// Which protocol it speaks: `claude`, `codex`, `acp`, `llm`, `command`, `foreign`, `offline`, `fake`.
     pub adapter: String,
     /// The program and arguments that come first; empty means the adapter's own.
     pub command: Vec<String>,
@@ -33,11 +33,11 @@ pub struct AgentConfig {
 
 impl AgentConfig {
     /// Agents that need no configuration: it is enough that their program is there.
-    pub const BUILT_IN: &[&str] = &["claude", "codex", "command", "fake", "foreign", "gemini"];
+    pub const BUILT_IN: &[&str] = &["claude", "codex", "command", "fake", "foreign", "gemini", "offline"];
 
     pub fn built_in(name: &str) -> Option<AgentConfig> {
         let (adapter, command): (&str, &[&str]) = match name {
-            "claude" | "codex" | "command" | "fake" | "foreign" => (name, &[]),
+            "claude" | "codex" | "command" | "fake" | "foreign" | "offline" => (name, &[]),
             "gemini" => ("acp", &["gemini", "--acp"]),
             _ => return None,
         };

@@ -40,6 +40,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         feature: "owned".into(),
         path: "phase/step".into(),
         kind: if fake { Kind::Agent } else { Kind::Shell },
+        operation: "shell".into(),
         attempt: 1,
         key: "00".into(),
         params: [(if fake { "script" } else { "run" }.to_string(), script.into())].into_iter().collect(),

@@ -112,6 +112,7 @@ impl Desk {
             feature: "f".into(),
             path: "p/x".into(),
             kind: Kind::Agent,
+            operation: "agent".into(),
             attempt,
             key: "k".into(),
             params: Map::from_iter([("prompt".to_string(), json!("paint it"))]),

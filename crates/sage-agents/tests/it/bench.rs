@@ -42,6 +42,7 @@ impl Bench {
             feature: "login-page".into(),
             path: "build/step[2]".into(),
             kind,
+            operation: "agent".into(),
             attempt: 1,
             key: "c0ffee".into(),
             params: params.as_object().unwrap().clone(),

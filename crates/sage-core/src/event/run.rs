@@ -18,6 +18,16 @@ pub struct Frozen {
     pub file: Option<String>,
     pub format: crate::source::Format,
     pub text: String,
+    /// The named operations that it uses, as their files were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, String>,
+}
+
+impl Frozen {
+    /// One that uses only kinds, and came from no file.
+    pub fn new(name: impl Into<String>, format: crate::source::Format, text: impl Into<String>) -> Frozen {
+        Frozen { name: name.into(), file: None, format, text: text.into(), operations: BTreeMap::new() }
+    }
 }
 
 /// Limits that the fold needs to know to say why a step waits.

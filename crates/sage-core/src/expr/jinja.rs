@@ -101,7 +101,8 @@ impl Jinja {
 
 /// The context and minijinja's own functions.
 fn is_known(name: &str) -> bool {
-    CONTEXT.contains(&name) || ENVIRONMENT.globals().any(|(global, _)| global == name)
+    // A prompt sees the other parameters of its step.
+    CONTEXT.contains(&name) || name == "params" || ENVIRONMENT.globals().any(|(global, _)| global == name)
 }
 
 fn undefined(text: &str, name: &str) -> ExprError {
@@ -260,15 +261,24 @@ pub fn render_params(
     if !is_rendered_dynamic(kind, params) {
         return Ok(params.clone());
     }
-    let context = minijinja::Value::from(Serde(context));
+    let bare = minijinja::Value::from(Serde(context));
     let mut rendered = Map::with_capacity(params.len());
+    let render = |name: &str, value: &Value, context: &minijinja::Value| match treatment(kind, name) {
+        Treatment::Never => Ok(value.clone()),
+        how => render_value(value, how == Treatment::Typed, context)
+            .map_err(|error| ExprError { message: format!("`{name}`: {}", error.message), ..error }),
+    };
     for (name, value) in params {
-        let value = match treatment(kind, name) {
-            Treatment::Never => value.clone(),
-            how => render_value(value, how == Treatment::Typed, &context)
-                .map_err(|error| ExprError { message: format!("`{name}`: {}", error.message), ..error })?,
-        };
+        let value = if name == "prompt" { value.clone() } else { render(name, value, &bare)? };
         rendered.insert(name.clone(), value);
+    }
+    // A prompt sees the other parameters: a named operation's are its author's own.
+    if let Some(prompt) = params.get("prompt") {
+        let mut others = rendered.clone();
+        others.shift_remove("prompt");
+        let known =
+            minijinja::context! { params => minijinja::Value::from(Serde(&Value::Object(others))), ..bare };
+        rendered.insert("prompt".into(), render("prompt", prompt, &known)?);
     }
     Ok(rendered)
 }

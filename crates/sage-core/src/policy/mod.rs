@@ -2,6 +2,7 @@
 //!
 //! Pure data and arithmetic. Randomness (jitter) is an argument, never drawn here.
 
+mod cache;
 mod fallback;
 mod hedge;
 mod retry;
@@ -9,6 +10,7 @@ mod stall;
 
 use serde::{Deserialize, Serialize};
 
+pub use cache::CachePolicy;
 pub use fallback::{Alternative, Fallback, FallbackOn};
 pub use hedge::Hedge;
 pub use retry::{Backoff, Jitter, Retry, RetryBudget};

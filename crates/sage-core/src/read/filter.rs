@@ -3,27 +3,27 @@
 //! `{top, minRelevance, jq}` works on a list, or on the `findings` of an object. What has no relevance
 //! cannot be judged by it: it stays, and `top` then means the first ones.
 
-use serde_json::Value;
-
 use super::fields::{Fields, expected};
 use super::place::Place;
 use crate::diagnostic::Diagnostics;
 use crate::source::{Data, Node};
-use crate::template::{Source, Span};
+use crate::template::Source;
 
-pub const FILTER_FIELDS: &[&str] = &["top", "minRelevance", "jq"];
+pub const FILTER_FIELDS: &[&str] = &["top", "minRelevance", "maxTokens", "jq"];
 
-pub fn read(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Source> {
-    let node = fields.get("filter")?;
+/// The program, and how many tokens what it lets through may have.
+pub fn read(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> (Option<Source>, Option<u32>) {
+    let Some(node) = fields.get("filter") else { return (None, None) };
     let place = fields.place.field("filter");
     if let Data::Str(text) = &node.data {
-        return Some(Source { text: text.clone().into_owned(), span: node.span });
+        return (Some(Source { text: text.clone().into_owned(), span: node.span }), None);
     }
-    let filter = Fields::new(node, &place, FILTER_FIELDS, problems)?;
+    let Some(filter) = Fields::new(node, &place, FILTER_FIELDS, problems) else { return (None, None) };
     let top = filter.count("top", 1, u32::MAX, problems);
     let least = relevance(&filter, &place, problems);
     let jq = filter.text("jq", problems);
-    program(top, least, jq).map(|text| Source { text, span: node.span })
+    let program = program(top, least, jq).map(|text| Source { text, span: node.span });
+    (program, filter.count("maxTokens", 1, u32::MAX, problems))
 }
 
 fn relevance(filter: &Fields<'_, '_>, place: &Place<'_>, problems: &mut Diagnostics) -> Option<f64> {
@@ -40,20 +40,6 @@ fn number(node: &Node<'_>) -> Option<f64> {
         Data::Number(number) => number.as_f64(),
         _ => None,
     }
-}
-
-/// The filter of a named operation; it was written by us or checked when it was read.
-pub fn of_base(filter: &Value, span: Span) -> Option<Source> {
-    let text = match filter {
-        Value::String(text) => Some(text.clone()),
-        Value::Object(map) => program(
-            map.get("top").and_then(Value::as_u64).and_then(|top| u32::try_from(top).ok()),
-            map.get("minRelevance").and_then(Value::as_f64),
-            map.get("jq").and_then(Value::as_str),
-        ),
-        _ => None,
-    };
-    text.map(|text| Source { text, span })
 }
 
 fn program(top: Option<u32>, least: Option<f64>, jq: Option<&str>) -> Option<String> {

@@ -4,9 +4,11 @@
 //! must say: a test compares them. A field that DESIGN names and this version does not carry out is a
 //! warning if leaving it out only costs time or money, and an error if the result would be another one.
 
+mod cache;
 mod fallback;
 mod fields;
 mod filter;
+mod library;
 mod limits;
 mod operation;
 mod params;
@@ -17,10 +19,9 @@ mod policies;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
+pub use library::{Library, NamedOperation};
 pub use limits::TARGET_KINDS;
 pub use operation::OPERATION_FIELDS;
 pub use params::param_names;
@@ -28,7 +29,7 @@ pub use phase::PHASE_FIELDS;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Data, Node};
-use crate::template::{Kind, Template};
+use crate::template::Template;
 use fields::{Fields, expected};
 use place::Place;
 
@@ -60,32 +61,10 @@ pub const FIELD_LISTS: &[(&str, &[&str])] = &[
     ("/$defs/stall/oneOf/2/properties", limits::STALL_FIELDS),
     ("/$defs/fallback/oneOf/2/properties", fallback::FALLBACK_FIELDS),
     ("/$defs/alternative/oneOf/1/properties", fallback::ALTERNATIVE_FIELDS),
+    ("/$defs/cache/oneOf/1/properties", cache::CACHE_FIELDS),
     ("/$defs/filter/oneOf/1/properties", filter::FILTER_FIELDS),
     ("/$defs/expect/properties", operation::EXPECT_FIELDS),
 ];
-
-/// Named operations (`research.market`), given by the caller: built in ones and the project's.
-#[derive(Clone, Debug, Default)]
-pub struct Library(pub BTreeMap<String, Base>);
-
-/// What a named operation stands for. Fields of the operation that uses it win.
-#[derive(Clone, Debug)]
-pub struct Base {
-    pub kind: Kind,
-    pub params: Map<String, Value>,
-    pub prompt: Option<String>,
-    pub agent: Option<String>,
-    pub model: Option<String>,
-    pub schema: Option<Value>,
-    /// As in a template: a jq text, or `{top, minRelevance, jq}`.
-    pub filter: Option<Value>,
-}
-
-impl Base {
-    pub fn new(kind: Kind) -> Base {
-        Base { kind, params: Map::new(), prompt: None, agent: None, model: None, schema: None, filter: None }
-    }
-}
 
 /// Reads a template as far as it can be read. `None` only if the document is not an object.
 pub fn read_template(node: &Node<'_>, library: &Library) -> (Option<Template>, Vec<Diagnostic>) {

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::fields::{Fields, expected, source_of};
+use super::library::{Library, primitive};
 use super::place::Place;
-use super::{Base, Library, fallback, filter, id, limits, params, policies};
+use super::{cache, fallback, filter, id, limits, params, policies};
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
 use crate::expr;
 use crate::role::{Role, UnknownRole};
@@ -45,41 +46,52 @@ pub const OPERATION_FIELDS: &[&str] = &[
     "onUnknown",
 ];
 
-/// Only time or money is lost when these are left out, so they are accepted with a warning.
-const WITHOUT_EFFECT: &[&str] = &["cache"];
-
 pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
 
 const MAX_PARALLEL: u32 = 100_000;
 
+/// An operation of a template: a kind, or a named operation with what it adds.
 pub fn read(
     node: &Node<'_>,
     place: &Place<'_>,
     library: &Library,
     problems: &mut Diagnostics,
 ) -> Option<Operation> {
+    let type_name = node.get("type").and_then(Node::as_str).unwrap_or_default();
+    let Some(named) = library.get(type_name) else {
+        return read_with(node, place, type_name, &[], library, problems);
+    };
+    let own: Vec<&str> = named.param_names().collect();
+    read_with(&named.under(node), place, type_name, &own, library, problems)
+}
+
+/// An operation of a primitive kind. `own` are parameters that only this one has.
+pub(super) fn read_with(
+    node: &Node<'_>,
+    place: &Place<'_>,
+    type_name: &str,
+    own: &[&str],
+    library: &Library,
+    problems: &mut Diagnostics,
+) -> Option<Operation> {
     let fields = open(node, place, problems)?;
-    let (type_name, known) = named(&fields, library, problems);
-    if let Some(base) = &known {
-        refuse_kind(&fields, base.kind, problems);
+    let known_kind = kind_of(&fields, library, problems);
+    if let Some(kind) = known_kind {
+        refuse_kind(&fields, kind, problems);
     }
-    let known_kind = known.as_ref().map(|base| base.kind);
     // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
-    let base = known.unwrap_or_else(|| Base::new(Kind::Synthesize));
-    let kind = base.kind;
-    let given = params::Given::read(&fields, &base, problems);
+    let kind = known_kind.unwrap_or(Kind::Script);
+    let given = params::Given::read(&fields, kind, own, problems);
     refuse_unavailable(&fields, problems);
-    warn_without_effect(&fields, problems);
-    let schema = schema(&fields, problems).or(base.schema);
-    let own_filter = filter::read(&fields, problems);
-    let base_filter = base.filter.as_ref().and_then(|filter| filter::of_base(filter, node.span));
+    let schema = schema(&fields, problems);
+    let (filter, max_tokens) = filter::read(&fields, problems);
     let timeouts = limits::timeouts(&fields, problems);
     let on_unknown = policies::on_unknown(&fields, problems);
     let operation = Operation {
         id: id(&fields, problems).unwrap_or_default(),
         span: fields.get("id").or(fields.get("type")).map_or(first_byte(node), |named| named.span),
         kind,
-        type_name,
+        type_name: type_name.to_owned(),
         dynamic: expr::is_rendered_dynamic(kind, &given.params),
         params: given.params,
         needs: fields.names("needs", problems),
@@ -94,7 +106,8 @@ pub fn read(
         isolation: isolation(&fields, known_kind, problems),
         prompt: given.prompt,
         schema,
-        filter: own_filter.or(base_filter),
+        filter,
+        max_tokens,
         output: output(&fields, problems),
         expect: expect(&fields, problems),
         retry: policies::retry(&fields, kind, problems),
@@ -109,6 +122,7 @@ pub fn read(
         hedge: limits::hedge(&fields, known_kind, &on_unknown, problems),
         stall: limits::stall(&fields, problems),
         budget: limits::budget(&fields, problems),
+        cache: cache::read(&fields, problems),
         on_unknown,
     };
     warn_without_foreach(&fields, problems);
@@ -152,29 +166,23 @@ fn elsewhere(name: &str) -> Option<String> {
     Some(hint.to_owned())
 }
 
-fn primitive(name: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == name)
-}
-
-/// `type` and what it stands for.
-fn named(fields: &Fields<'_, '_>, library: &Library, problems: &mut Diagnostics) -> (String, Option<Base>) {
+/// The kind that `type` names.
+fn kind_of(fields: &Fields<'_, '_>, library: &Library, problems: &mut Diagnostics) -> Option<Kind> {
     if fields.get("type").is_none() {
         fields.missing("type", problems);
     }
-    let Some(text) = fields.text("type", problems) else {
-        return (String::new(), None);
-    };
-    let base = primitive(text).map(Base::new).or_else(|| library.0.get(text).cloned());
-    if base.is_none() {
+    let text = fields.text("type", problems)?;
+    let kind = primitive(text);
+    if kind.is_none() {
         let mut names: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
         let kinds = names.join(", ");
-        names.extend(library.0.keys().map(String::as_str));
+        names.extend(library.names());
         let hint = did_you_mean(text, names).unwrap_or_else(|| format!("kinds: {kinds}"));
         let span = fields.get("type").map_or(fields.span, |node| node.span);
         let message = format!("unknown type `{}`", printable(text));
         problems.push(Diagnostic::error(fields.place.field("type"), span, message).hint(hint));
     }
-    (text.to_owned(), base)
+    kind
 }
 
 fn refuse_kind(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) {
@@ -231,26 +239,6 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 
 pub fn is_available(kind: Kind) -> bool {
     matches!(kind, Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow)
-}
-
-fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {
-    for (key, node) in fields.entries() {
-        let name = &*key.name;
-        if !WITHOUT_EFFECT.contains(&name) || node.data == Data::Null {
-            continue;
-        }
-        let place = fields.place.field(name);
-        let (fits, what) = match (name, &node.data) {
-            ("cache", data) => (matches!(data, Data::Map(_) | Data::Bool(_)), "an object such as {ttl: 30d}"),
-            _ => (true, ""),
-        };
-        if !fits {
-            problems.push(expected(what, node, &place));
-        } else {
-            let message = format!("`{name}` has no effect in this version");
-            problems.push(Diagnostic::warning(place, key.span, message));
-        }
-    }
 }
 
 fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -1,11 +1,10 @@
-//! `params`: what only one kind has, checked kind by kind and merged over a named operation's.
+//! `params`: what only one kind has, checked kind by kind.
 //!
 //! A text with Jinja in it has no type yet, so it passes wherever a value is expected; the executor checks
 //! what it becomes. Durations that are known are normalised to milliseconds.
 
 use serde_json::{Map, Value};
 
-use super::Base;
 use super::fields::{Fields, duration_of, expected};
 use super::operation::{either, is_available};
 use super::place::Place;
@@ -43,7 +42,7 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
 
 pub const DEFAULT_CHOICES: [&str; 2] = ["approve", "reject"];
 
-/// The merged parameters, and the fields that an agent keeps beside them.
+/// The parameters, and the fields that an agent keeps beside them.
 #[derive(Debug, Default)]
 pub struct Given {
     pub params: Map<String, Value>,
@@ -53,18 +52,19 @@ pub struct Given {
 }
 
 impl Given {
-    pub fn read(fields: &Fields<'_, '_>, base: &Base, problems: &mut Diagnostics) -> Given {
+    /// `own` are parameters that a named operation has besides those of its kind.
+    pub fn read(fields: &Fields<'_, '_>, kind: Kind, own: &[&str], problems: &mut Diagnostics) -> Given {
         let place = fields.place.field("params");
         let node = fields.object("params", problems);
         let written = node.and_then(|node| Fields::any(node, &place, problems));
-        let mut given = Given { params: base.params.clone(), ..Given::default() };
-        if is_available(base.kind) {
+        let mut given = Given::default();
+        if is_available(kind) {
             if let Some(written) = &written {
-                refuse_unknown(written, base.kind, problems);
-                merge(written, base.kind, &mut given.params, problems);
+                refuse_unknown(written, kind, own, problems);
+                merge(written, kind, &mut given.params, problems);
             }
-            given.agent_fields(fields, written.as_ref(), base, problems);
-            require(base.kind, fields, &given, problems);
+            given.agent_fields(fields, written.as_ref(), kind, problems);
+            require(kind, fields, &given, problems);
         }
         given
     }
@@ -73,34 +73,30 @@ impl Given {
         &mut self,
         fields: &Fields<'_, '_>,
         written: Option<&Fields<'_, '_>>,
-        base: &Base,
+        kind: Kind,
         problems: &mut Diagnostics,
     ) {
-        if base.kind != Kind::Agent {
+        if kind != Kind::Agent {
             for name in ["agent", "model", "prompt"] {
                 if let Some(span) = fields.key_span(name) {
-                    let message =
-                        format!("`{name}` is only for agents, this is a `{}` step", base.kind.name());
+                    let message = format!("`{name}` is only for agents, this is a `{}` step", kind.name());
                     problems.push(Diagnostic::error(fields.place.field(name), span, message));
                 }
             }
             return;
         }
         let text = |source: Option<Source>| source.map(|source| source.text);
-        self.agent = text(either(fields, written, "agent", problems)).or_else(|| base.agent.clone());
-        self.model = text(either(fields, written, "model", problems)).or_else(|| base.model.clone());
-        self.prompt = either(fields, written, "prompt", problems).or_else(|| {
-            let text = base.prompt.clone()?;
-            Some(Source { text, span: fields.get("type").map_or(fields.span, |node| node.span) })
-        });
+        self.agent = text(either(fields, written, "agent", problems));
+        self.model = text(either(fields, written, "model", problems));
+        self.prompt = either(fields, written, "prompt", problems);
         if let Some(prompt) = &self.prompt {
             self.params.insert("prompt".to_owned(), Value::String(prompt.text.clone()));
         }
     }
 }
 
-fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) {
-    let known = param_names(kind);
+fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, own: &[&str], problems: &mut Diagnostics) {
+    let known = [param_names(kind), own].concat();
     for (key, _) in written.entries() {
         if !known.contains(&&*key.name) {
             let message = format!("unknown parameter `{}` of `{}`", printable(&key.name), kind.name());
@@ -121,18 +117,12 @@ fn merge(written: &Fields<'_, '_>, kind: Kind, params: &mut Map<String, Value>, 
             continue;
         }
         let place = written.place.field(name);
-        // The author replaces one way to say it by another.
-        for other in alternatives(kind, name) {
-            if written.get(other).is_none() {
-                params.shift_remove(*other);
-            }
-        }
         let (name, value) = value(kind, name, node, &place, problems);
         params.insert(name.to_owned(), value);
     }
 }
 
-fn alternatives(kind: Kind, name: &str) -> &'static [&'static str] {
+pub(super) fn alternatives(kind: Kind, name: &str) -> &'static [&'static str] {
     match (kind, name) {
         (Kind::Shell, "run") => &["argv"],
         (Kind::Shell, "argv") => &["run"],
@@ -175,6 +165,7 @@ fn value<'n>(
         (Kind::Agent, "maxTurns" | "maxBudgetUsd") => {
             matches!(node.data, Data::Number(_)).then_some(()).ok_or("a number")
         }
+        (_, name) if !param_names(kind).contains(&name) => Ok(()),
         _ => matches!(node.data, Data::Str(_)).then_some(()).ok_or("text"),
     };
     if let Err(what) = fits {

@@ -8,26 +8,24 @@ use super::*;
 use crate::policy::{Backoff, FailureClass, Jitter, Join, OnFailure, OnJoin, OnUnknown, Retry, Tolerate};
 use crate::role::Role;
 use crate::source::{Format, SourceText, parse};
-use crate::template::{Isolation, Operation, Phase};
+use crate::template::{Isolation, Kind, Operation, Phase};
 
 fn library() -> Library {
-    let agent = |prompt: &str| Base { prompt: Some(prompt.to_owned()), ..Base::new(Kind::Agent) };
-    let mut market = agent("Research {{ title }}");
-    market.agent = Some("claude".to_owned());
-    market.filter = Some(json!({"top": 9}));
-    market.schema = Some(json!({"type": "object"}));
-    market.params.insert("system".to_owned(), json!("be brief"));
-    let mut pause = Base::new(Kind::Sleep);
-    pause.params.insert("ms".to_owned(), json!(5));
-    Library(BTreeMap::from([
-        ("research.market".to_owned(), market),
-        ("research.competitive".to_owned(), agent("b")),
-        ("research.practices".to_owned(), agent("c")),
-        ("patterns.extract".to_owned(), agent("d")),
-        ("specify".to_owned(), agent("e")),
-        ("pause.short".to_owned(), pause),
-        ("old.tool".to_owned(), Base::new(Kind::Tool)),
-    ]))
+    let mut library = Library::default();
+    let market = "---\nagent: claude\nfilter: { top: 9 }\nschema: { type: object }\n\
+        params: { system: be brief }\n---\nResearch {{ title }}\n";
+    let files = [
+        ("research.market", market),
+        ("research.competitive", "b"),
+        ("research.practices", "c"),
+        ("patterns.extract", "d"),
+        ("specify", "e"),
+        ("pause.short", "---\nkind: sleep\nparams: { ms: 5 }\n---\n"),
+    ];
+    for (name, text) in files {
+        assert_eq!(library.add(name, text), vec![]);
+    }
+    library
 }
 
 fn read(text: &str) -> (Option<Template>, Vec<Diagnostic>) {
@@ -94,8 +92,7 @@ phases:
 fn the_example_of_the_design_is_read() {
     let (template, problems) = read(DESIGN_EXAMPLE);
     let template = template.unwrap();
-    assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].message, "`cache` has no effect in this version");
+    assert_eq!(problems, vec![]);
     assert_eq!(template.name, "feature");
     assert_eq!(template.timeout_ms, Some(600_000));
     let research = &template.phases[0];
@@ -110,6 +107,7 @@ fn the_example_of_the_design_is_read() {
         json!({"system": "be brief", "prompt": "Research {{ title }}"})
     );
     assert!(market.dynamic);
+    assert_eq!(market.cache.as_ref().unwrap().ttl_ms, Some(30 * 24 * 3_600_000));
     assert_eq!(market.schema, Some(json!({"type": "object"})));
     let specification = &template.phases[1];
     assert_eq!(
@@ -469,14 +467,13 @@ fn what_this_version_cannot_do_is_never_ignored() {
             [format!(".type: the kind `{kind}` is not available in this version")]
         );
     }
-    assert_eq!(said("{type: old.tool}"), [".type: the kind `tool` is not available in this version"]);
     assert_eq!(
         said("{type: pause.short, verify: {}}"),
         [".verify: `verify` is not available in this version"]
     );
     assert_eq!(
-        said("{type: pause.short, cache: {ttl: 30d}}"),
-        ["warning .cache: `cache` has no effect in this version"]
+        said("{type: pause.short, cache: 5}"),
+        [".cache: expected an object such as {ttl: 30d}, or true, found the number 5"]
     );
     assert_eq!(
         said("{type: pause.short, affinity: cpu}"),

@@ -30,7 +30,7 @@ impl Story {
     }
 
     fn with(template: &str, parallel: u32, pools: &[(&str, u32)]) -> Story {
-        let template = Frozen { name: "t".into(), file: None, format: Format::Yaml, text: template.into() };
+        let template = Frozen::new("t", Format::Yaml, template);
         let pools = pools.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
         let settings = Settings { parallel, sequential: false, pools, ..Settings::default() };
         let first = RunStarted {

@@ -44,6 +44,20 @@ pub fn parse(text: &str, format: Format) -> (Option<Node<'_>>, Vec<Diagnostic>) 
     (node, problems.into_sorted())
 }
 
+/// Parses a part of a larger text; positions are those of the whole.
+pub(crate) fn parse_part<'a>(
+    text: &'a str,
+    part: std::ops::Range<usize>,
+    format: Format,
+    problems: &mut Diagnostics,
+) -> Option<Node<'a>> {
+    let base = part.start;
+    match format {
+        Format::Json => json::parse(&text[part], base, problems),
+        Format::Yaml => yaml::parse(&text[part], base, problems),
+    }
+}
+
 pub(crate) fn parse_into<'a>(text: &'a str, format: Format, problems: &mut Diagnostics) -> Option<Node<'a>> {
     if text.len() > MAX_BYTES {
         let message = format!("the template has {} bytes, more than {} MiB", text.len(), MAX_BYTES >> 20);

@@ -33,6 +33,12 @@ pub struct Key<'a> {
     pub span: Span,
 }
 
+impl Key<'_> {
+    fn copied(&self, span: Option<Span>) -> Key<'static> {
+        Key { name: Cow::Owned(self.name.clone().into_owned()), span: span.unwrap_or(self.span) }
+    }
+}
+
 impl<'a> Node<'a> {
     pub fn as_str(&self) -> Option<&str> {
         match &self.data {
@@ -50,6 +56,30 @@ impl<'a> Node<'a> {
 
     pub fn get(&self, name: &str) -> Option<&Node<'a>> {
         self.as_map()?.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// A copy that borrows nothing.
+    pub fn detached(&self) -> Node<'static> {
+        self.copied(None)
+    }
+
+    /// A copy that stands, for messages, in another place.
+    pub fn moved_to(&self, span: Span) -> Node<'static> {
+        self.copied(Some(span))
+    }
+
+    fn copied(&self, span: Option<Span>) -> Node<'static> {
+        let data = match &self.data {
+            Data::Null => Data::Null,
+            Data::Bool(value) => Data::Bool(*value),
+            Data::Number(number) => Data::Number(number.clone()),
+            Data::Str(text) => Data::Str(Cow::Owned(text.clone().into_owned())),
+            Data::Seq(items) => Data::Seq(items.iter().map(|item| item.copied(span)).collect()),
+            Data::Map(entries) => {
+                Data::Map(entries.iter().map(|(key, node)| (key.copied(span), node.copied(span))).collect())
+            }
+        };
+        Node { span: span.unwrap_or(self.span), data }
     }
 
     /// Recursion is bounded by `MAX_DEPTH`.

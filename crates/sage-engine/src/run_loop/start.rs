@@ -179,6 +179,7 @@ impl RunLoop {
             feature: self.run.feature.clone(),
             path: self.run.step(id).path.to_string(),
             kind: operation.kind,
+            operation: operation.type_name.clone(),
             attempt,
             key: key.to_string(),
             params,

@@ -205,7 +205,7 @@ fn fresh_clock(start_ms: u64) -> Clock {
 }
 
 pub fn frozen(name: &str, text: &str) -> Frozen {
-    Frozen { name: name.into(), file: None, format: Format::Yaml, text: text.into() }
+    Frozen::new(name, Format::Yaml, text)
 }
 
 /// Runs a future on a runtime whose clock moves only when everything waits.

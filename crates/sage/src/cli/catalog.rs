@@ -1,24 +1,34 @@
-//! The templates of a project: by name, or by file.
+//! The templates of a project: by name, or by file. Those that come with Sage are there unless the project has its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
 use sage_core::event::Frozen;
-use sage_core::read::Library;
+use sage_core::read::read_template;
 use sage_core::source::Format;
 use sage_core::template::Template;
 
+use super::context::Context;
 use super::failure::Failure;
+use super::library::{Operations, TEMPLATES};
 
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The project's templates on disk.
+/// The project's templates and the operations that they can name.
 #[derive(Debug)]
 pub struct Catalog {
     dir: PathBuf,
     root: PathBuf,
+    operations: Operations,
+}
+
+/// Where a template is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    File(PathBuf),
+    BuiltIn(&'static str),
 }
 
 /// A template with everything that a run freezes.
@@ -32,50 +42,78 @@ pub struct Ready {
 }
 
 impl Catalog {
-    pub fn new(root: &Path, dir: PathBuf) -> Catalog {
-        Catalog { dir, root: root.to_path_buf() }
+    pub fn of(context: &Context) -> Catalog {
+        let (root, project) = (&context.project.root, &context.project);
+        let operations = Operations::of(root, &project.operations());
+        Catalog { dir: project.templates(), root: root.clone(), operations }
     }
 
-    /// Name -> file.
-    pub fn files(&self) -> BTreeMap<String, PathBuf> {
+    /// Name -> where it is.
+    pub fn all(&self) -> BTreeMap<String, Place> {
+        let own = TEMPLATES.iter().map(|(name, text)| (name.to_string(), Place::BuiltIn(text)));
+        let mut all: BTreeMap<String, Place> = own.collect();
         let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let named = entries.filter_map(|entry| {
+        all.extend(entries.filter_map(|entry| {
             let path = entry.path();
             let known = path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
             let name = path.file_stem()?.to_str()?.to_string();
-            known.then_some((name, path))
-        });
-        named.collect()
+            known.then_some((name, Place::File(path)))
+        }));
+        all
     }
 
     /// A file if it looks like one or exists, else a template's name.
-    pub fn find(&self, name: &str) -> Result<PathBuf, Failure> {
+    pub fn find(&self, name: &str) -> Result<Place, Failure> {
         let looks_like_file =
             name.contains('/') || EXTENSIONS.iter().any(|e| name.ends_with(&format!(".{e}")));
         if looks_like_file {
             let path = PathBuf::from(name);
             return if path.is_file() {
-                Ok(path)
+                Ok(Place::File(path))
             } else {
                 Err(Failure::usage(format!("no template file `{name}`")))
             };
         }
-        let mut files = self.files();
-        if let Some(path) = files.remove(name) {
-            return Ok(path);
+        let mut all = self.all();
+        if let Some(place) = all.remove(name) {
+            return Ok(place);
         }
         let failure = Failure::usage(format!("no template `{name}` in `{}`", self.dir.display()));
-        let nearest = sage_core::diagnostic::did_you_mean(name, files.keys().map(String::as_str));
-        Err(match (nearest, files.is_empty()) {
-            (Some(hint), _) => failure.hint(hint),
-            (None, true) => failure.hint(format!("sage templates new {name}")),
-            (None, false) => failure.hint("sage templates"),
+        let nearest = sage_core::diagnostic::did_you_mean(name, all.keys().map(String::as_str));
+        Err(match nearest {
+            Some(hint) => failure.hint(hint),
+            None => failure.hint("sage templates").hint(format!("sage templates new {name}")),
         })
     }
 
+    /// A template's text; its operations are added once it has been read.
     pub fn freeze(&self, name: &str) -> Result<Frozen, Failure> {
-        let path = self.find(name)?;
-        freeze_file(&path, &self.root)
+        match self.find(name)? {
+            Place::File(path) => freeze_file(&path, &self.root),
+            Place::BuiltIn(text) => Ok(Frozen::new(name, Format::Yaml, text)),
+        }
+    }
+
+    /// Reads and checks a template, and freezes the operations that it names.
+    pub fn read(&self, frozen: &mut Frozen) -> Loaded {
+        let loaded = check::load(&frozen.text, frozen.format, &self.operations.library, self);
+        let named = loaded.template.iter().flat_map(|template| &template.phases);
+        let types = named.flat_map(|phase| &phase.operations).map(|operation| &operation.type_name);
+        let known =
+            types.filter_map(|name| Some((name.clone(), self.operations.library.get(name)?.text.clone())));
+        frozen.operations = known.collect();
+        loaded
+    }
+
+    /// Whether a run that took this template would take another one now.
+    pub fn has_changed(&self, frozen: &Frozen) -> bool {
+        let now = match &frozen.file {
+            Some(file) => freeze_file(&self.root.join(file), &self.root),
+            None => self.freeze(&frozen.name),
+        };
+        let Ok(mut now) = now else { return false };
+        self.read(&mut now);
+        (now.text, now.operations) != (frozen.text.clone(), frozen.operations.clone())
     }
 
     /// Loads, checks, and freezes with all templates that it uses. Prints what is wrong with it.
@@ -86,11 +124,12 @@ impl Catalog {
 
     pub fn load_frozen(
         &self,
-        frozen: Frozen,
+        mut frozen: Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<Ready, Failure> {
+        self.operations.report(report);
         let file = frozen.file.clone().unwrap_or_else(|| frozen.name.clone());
-        let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
+        let loaded = self.read(&mut frozen);
         report(&file, &loaded, &frozen.text);
         let Some(template) = loaded.template else { return Err(invalid(&file)) };
         self.complete(template, frozen, report)
@@ -122,7 +161,7 @@ impl Catalog {
             }
             let mut frozen = self.freeze(&name)?;
             let file = frozen.file.clone().unwrap_or_else(|| name.clone());
-            let loaded = check::load(&frozen.text, frozen.format, &Library::default(), self);
+            let loaded = self.read(&mut frozen);
             report(&file, &loaded, &frozen.text);
             let Some(inner) = loaded.template else { return Err(invalid(&file)) };
             wanted.extend(self.called(&inner));
@@ -137,7 +176,7 @@ impl Catalog {
     fn called(&self, template: &Template) -> Vec<String> {
         let calls = workflow_calls(template);
         if calls.iter().any(|name| sage_core::expr::is_dynamic(name)) {
-            return self.files().into_keys().collect();
+            return self.all().into_keys().collect();
         }
         calls.into_iter().map(str::to_string).collect()
     }
@@ -157,19 +196,22 @@ pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
     }
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
     let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Frozen { name, format: Format::of_file(&shown), file: Some(shown), text })
+    Ok(Frozen { file: Some(shown.clone()), ..Frozen::new(name, Format::of_file(&shown), text) })
 }
 
 impl Catalogue for Catalog {
     fn names(&self) -> Vec<String> {
-        self.files().into_keys().collect()
+        self.all().into_keys().collect()
     }
 
     fn calls(&self, name: &str) -> Option<Vec<String>> {
-        let path = self.files().remove(name)?;
-        let frozen = freeze_file(&path, &self.root).ok()?;
+        if !self.all().contains_key(name) {
+            return None;
+        }
+        let frozen = self.freeze(name).ok()?;
+        let (node, _) = sage_core::source::parse(&frozen.text, frozen.format);
         // A template that does not load calls nothing; it is reported when it is loaded itself.
-        let template = sage_core::load::reload(&frozen).ok();
+        let template = node.and_then(|node| read_template(&node, &self.operations.library).0);
         Some(template.map_or_else(Vec::new, |t| workflow_calls(&t).into_iter().map(str::to_string).collect()))
     }
 }

@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let catalog = Catalog::of(context);
     let found = catalog.find(&args.what);
     if let (Err(_), Ok(feature)) = (&found, feature(&args.what))
         && let Ok(snapshot) = context.engine().read(&feature)

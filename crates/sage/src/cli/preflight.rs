@@ -93,7 +93,7 @@ fn check_known(it: &Use<'_>, known: &BTreeMap<String, AgentConfig>) -> Result<()
         )));
     };
     match agent.adapter.as_str() {
-        "fake" => Ok(()),
+        "fake" | "offline" => Ok(()),
         "command" if !agent.command.is_empty() => Ok(()),
         "command" => Err(Failure::usage(format!("step `{path}`: {role}agent `{name}` has no command"))
             .hint(format!("[agents.{name}] command = [...] in sage.toml"))),

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use sage_core::event::{Frozen, RunEdited};
+use sage_core::event::RunEdited;
 use sage_core::plan::Plan;
 use sage_core::run::Run;
 use sage_engine::open::{Engine, OpenError, ResumeRequest, Resumed};
 
 use super::background;
-use super::catalog::{Catalog, freeze_file};
+use super::catalog::Catalog;
 use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
@@ -120,7 +120,7 @@ fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Res
 }
 
 fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure> {
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let catalog = Catalog::of(context);
     let mut inputs = run.inputs.clone();
     inputs.extend(args.limits.inputs(&run.plan().template.inputs)?);
     let Some(name) = &args.template else {
@@ -157,10 +157,9 @@ fn tell_edit(run: &Run, edit: &RunEdited) {
 }
 
 fn tell_if_changed(context: &Context, run: &Run, edited: bool) {
-    let Some(file) = run.template.file.as_ref().filter(|_| !edited) else { return };
-    let changed = |now: &Frozen| now.text != run.template.text;
-    if freeze_file(&context.project.root.join(file), &context.project.root).is_ok_and(|now| changed(&now)) {
-        eprintln!("note: `{file}` has changed since this run took it; the run goes on with the old one");
-        eprintln!("hint: sage resume {} -t {file}", run.feature);
+    let name = run.template.file.as_ref().unwrap_or(&run.template.name);
+    if !edited && Catalog::of(context).has_changed(&run.template) {
+        eprintln!("note: `{name}` has changed since this run took it; the run goes on with the old one");
+        eprintln!("hint: sage resume {} -t {name}", run.feature);
     }
 }

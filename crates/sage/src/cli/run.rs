@@ -48,7 +48,7 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = Feature::from_title(&args.feature)?;
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let catalog = Catalog::of(context);
     let name = match &args.template {
         Some(name) => name.clone(),
         None => context.config.file.template.clone().unwrap_or_else(|| "feature".into()),

@@ -104,6 +104,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         feature: String::new(),
         path: "session/turn".into(),
         kind: Kind::Agent,
+        operation: "agent".into(),
         attempt: 1,
         key: id,
         params: Map::from_iter([("prompt".to_string(), Value::from(prompt))]),

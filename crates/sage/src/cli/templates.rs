@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use sage_core::template::Template;
 use serde_json::json;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Place};
 use super::context::Context;
 use super::failure::Failure;
 use super::init::create;
@@ -52,7 +53,7 @@ enum What {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
+    let catalog = Catalog::of(context);
     match args.what {
         None => list(&catalog, args.json)?,
         Some(What::Show { name }) => print(catalog.freeze(&name)?.text),
@@ -64,30 +65,38 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
     let mut rows = Vec::new();
-    for name in catalog.files().into_keys() {
-        let loaded =
-            catalog.freeze(&name).and_then(|frozen| sage_core::load::reload(&frozen).map_err(Failure::usage));
+    for (name, place) in catalog.all() {
+        let loaded = read(catalog, &name);
         let about = match &loaded {
             Ok(template) => template.description.clone().unwrap_or_default(),
             Err(failure) => format!("not valid: {}", failure.message),
         };
+        let own = matches!(place, Place::File(_));
         let steps = loaded.ok().map(|t| t.phases.iter().map(|p| p.operations.len()).sum::<usize>());
-        rows.push((name, steps, about));
+        rows.push((name, steps, about, own));
     }
     if json {
-        let rows: Vec<_> =
-            rows.iter().map(|(n, s, a)| json!({"name": n, "steps": s, "description": a})).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(n, s, a, own)| json!({"name": n, "steps": s, "description": a, "builtIn": !own}))
+            .collect();
         return print_json(&json!({"type": "templates", "templates": rows}));
     }
-    if rows.is_empty() {
-        eprintln!("no templates yet\nhint: sage templates new feature");
-    }
     let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
-    for (name, steps, about) in rows {
+    for (name, steps, about, own) in rows {
         let steps = steps.map_or_else(|| "-".into(), |n| n.to_string());
-        print(format_args!("{name:width$}  {steps:>4} steps  {about}\n"));
+        let own = if own { " (yours)" } else { "" };
+        print(format_args!("{name:width$}  {steps:>4} steps  {about}{own}\n"));
     }
     Ok(())
+}
+
+fn read(catalog: &Catalog, name: &str) -> Result<Template, Failure> {
+    let mut frozen = catalog.freeze(name)?;
+    let loaded = catalog.read(&mut frozen);
+    let first =
+        loaded.diagnostics.iter().find(|problem| problem.is_error()).map(|problem| problem.message.clone());
+    loaded.template.ok_or_else(|| Failure::usage(first.unwrap_or_default()))
 }
 
 fn new(context: &Context, name: &str) -> Result<(), Failure> {

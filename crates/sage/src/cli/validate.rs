@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use sage_core::check;
 use sage_core::event::Frozen;
 use sage_core::plan::Plan;
-use sage_core::read::Library;
 use sage_core::template::Template;
 use serde_json::json;
 
@@ -26,10 +24,10 @@ pub struct Args {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
-    let frozen = catalog.freeze(&args.file)?;
+    let catalog = Catalog::of(context);
+    let mut frozen = catalog.freeze(&args.file)?;
     let file = frozen.file.clone().unwrap_or_else(|| args.file.clone());
-    let loaded = check::load(&frozen.text, frozen.format, &Library::default(), &catalog);
+    let loaded = catalog.read(&mut frozen);
     let shown = loaded.show(&file, &frozen.text);
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
     let mut warnings = Vec::new();

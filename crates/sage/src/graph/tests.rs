@@ -33,7 +33,7 @@ const INNER: &str =
     "{name: inner, phases: [{id: p, operations: {id: a, type: shell, params: {run: 'true'}}}]}";
 
 fn plan(yaml: &str) -> Plan {
-    let frozen = Frozen { name: "t".into(), file: None, format: Format::Yaml, text: yaml.into() };
+    let frozen = Frozen::new("t", Format::Yaml, yaml);
     Plan::new(sage_core::load::reload(&frozen).unwrap()).unwrap()
 }
 

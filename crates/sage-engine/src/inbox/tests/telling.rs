@@ -25,7 +25,7 @@ impl Story {
             run: "run_X".into(),
             feature: "f".into(),
             title: "F".into(),
-            template: Frozen { name: "t".into(), file: None, format: Format::Yaml, text: TEMPLATE.into() },
+            template: Frozen::new("t", Format::Yaml, TEMPLATE),
             templates: Vec::new(),
             inputs: Default::default(),
             settings: Settings { parallel: 2, ..Settings::default() },

@@ -57,7 +57,7 @@ impl World {
         StartRequest {
             feature: feature.into(),
             title: feature.into(),
-            template: Frozen { name: "bench".into(), file: None, format: Format::Json, text: template },
+            template: Frozen::new("bench", Format::Json, template),
             templates: Vec::new(),
             inputs: Map::new(),
             settings: Settings { parallel, ..Settings::default() },

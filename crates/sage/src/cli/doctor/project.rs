@@ -87,12 +87,11 @@ fn settings(context: &Context) -> String {
 }
 
 fn templates(context: &Context) -> Check {
-    let catalog = Catalog::new(&context.project.root, context.project.templates());
-    let names: Vec<String> = catalog.files().into_keys().collect();
+    let catalog = Catalog::of(context);
+    let names: Vec<String> = catalog.all().into_keys().collect();
     let is_bad = |name: &&String| catalog.load(name, &mut |_, _, _| {}).is_err();
     let bad: Vec<&String> = names.iter().filter(is_bad).collect();
     match (names.len(), bad.first()) {
-        (0, _) => Check::warn("templates", "there are none").hint("sage init"),
         (count, None) => Check::good("templates", format!("{count} valid")),
         (_, Some(first)) => Check::bad("templates", format!("not valid: {}", listed(&bad)))
             .hint(format!("sage validate {first}")),

@@ -29,12 +29,7 @@ impl Canned {
     }
 
     pub fn titled(title: &str, yaml: &str, others: &[(&str, &str)]) -> Canned {
-        let frozen = |name: &str, text: &str| Frozen {
-            name: name.into(),
-            file: None,
-            format: Format::Yaml,
-            text: text.into(),
-        };
+        let frozen = |name: &str, text: &str| Frozen::new(name, Format::Yaml, text);
         let settings = Settings { parallel: 4, ..Settings::default() };
         let started = RunStarted {
             core: CORE_VERSION,

@@ -1,0 +1,87 @@
+//! Named operations: those that come with Sage, over them the project's own in `.sage/operations/<name>.md`.
+
+use std::path::{Path, PathBuf};
+
+use sage_core::check::Loaded;
+use sage_core::diagnostic::Diagnostic;
+use sage_core::read::Library;
+
+/// A Markdown file is a prompt; larger ones are a mistake.
+const MAX_BYTES: u64 = 1 << 20;
+
+macro_rules! embedded {
+    ($folder:literal, $extension:literal, $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../", $folder, "/", $name, ".", $extension)))),*]
+    };
+}
+
+/// Templates that come with Sage, by name.
+pub const TEMPLATES: &[(&str, &str)] = embedded!("templates", "yaml",);
+
+/// Operations that come with Sage, by name.
+pub const OPERATIONS: &[(&str, &str)] = embedded!("operations", "md",);
+
+/// The operations of a project, and what is wrong with its own.
+#[derive(Debug, Default)]
+pub struct Operations {
+    pub library: Library,
+    broken: Vec<Broken>,
+}
+
+#[derive(Debug)]
+struct Broken {
+    file: String,
+    text: String,
+    problems: Vec<Diagnostic>,
+}
+
+impl Operations {
+    pub fn of(root: &Path, dir: &Path) -> Operations {
+        let mut operations = Operations::default();
+        for (name, text) in OPERATIONS {
+            operations.add(name, name.to_string(), (*text).to_string());
+        }
+        for (name, path) in files(dir) {
+            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            let small = path.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
+            match std::fs::read_to_string(&path) {
+                Ok(text) if small => operations.add(&name, file, text),
+                Ok(_) => operations.refuse(file, "it is larger than 1 MiB"),
+                Err(error) => operations.refuse(file, &error.to_string()),
+            }
+        }
+        operations
+    }
+
+    fn add(&mut self, name: &str, file: String, text: String) {
+        let problems = self.library.add(name, &text);
+        if !problems.is_empty() {
+            self.broken.push(Broken { file, text, problems });
+        }
+    }
+
+    fn refuse(&mut self, file: String, why: &str) {
+        let problem = Diagnostic::error("", Default::default(), format!("cannot be read: {why}"));
+        self.broken.push(Broken { file, text: String::new(), problems: vec![problem] });
+    }
+
+    /// Tells what is wrong with the project's operations.
+    pub fn report(&self, report: &mut dyn FnMut(&str, &Loaded, &str)) {
+        for broken in &self.broken {
+            let loaded = Loaded { template: None, diagnostics: broken.problems.clone() };
+            report(&broken.file, &loaded, &broken.text);
+        }
+    }
+}
+
+/// Name -> file; names may have dots: `research.market.md`.
+fn files(dir: &Path) -> Vec<(String, PathBuf)> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let name = entry.file_name().to_str()?.strip_suffix(".md")?.to_string();
+        Some((name, entry.path()))
+    });
+    let mut files: Vec<_> = named.collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,66 @@
+//! `sage __offline <operation>`: the process behind the `offline` agent.
+//!
+//! Most of what it can do is in `sage-offline`; what needs Sage's own stores (skills, tickets, runs) is here. It is
+//! started for every such step and must be quick, so it comes before the command line is parsed.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sage_agents::OfflineAnswer as Answer;
+use sage_offline::{Request, Trouble};
+use serde_json::{Map, Value};
+
+/// Entry of the process; `args` are those after `__offline`.
+pub fn main(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let operation = args.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let answer = request(operation).and_then(|request| perform(&request)).unwrap_or_else(told);
+    super::print(format_args!("{}\n", serde_json::json!(answer)));
+    ExitCode::from(u8::from(answer.result.is_none()))
+}
+
+fn perform(request: &Request) -> Result<Answer, Trouble> {
+    let result = sage_offline::perform(request)?;
+    Ok(Answer { result: Some(result), ..Answer::default() })
+}
+
+fn told(trouble: Trouble) -> Answer {
+    let invalid = matches!(trouble, Trouble::UnknownOperation(_) | Trouble::Invalid(_));
+    let mut message = trouble.to_string();
+    if let Trouble::UnknownOperation(_) = trouble {
+        message.push_str("; choose an agent: `sage agents` shows who is there, `--agent NAME` takes one");
+    }
+    Answer { error: Some(message), invalid, ..Answer::default() }
+}
+
+/// What the engine wrote for this attempt.
+fn request(operation: String) -> Result<Request, Trouble> {
+    let path = std::env::var_os("SAGE_INPUT").map(PathBuf::from);
+    let path =
+        path.ok_or_else(|| Trouble::Invalid("there is no SAGE_INPUT: this is for steps of a run".into()))?;
+    let text = std::fs::read_to_string(&path)
+        .map_err(|source| Trouble::Unreadable { path: path.clone(), source })?;
+    let input: Value = serde_json::from_str(&text)
+        .map_err(|error| Trouble::Invalid(format!("`{}` is not JSON: {error}", path.display())))?;
+    let project =
+        std::env::current_dir().map_err(|source| Trouble::Unreadable { path: ".".into(), source })?;
+    Ok(read(operation, &project, &input))
+}
+
+fn read(operation: String, project: &Path, input: &Value) -> Request {
+    let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_string();
+    let map = |name: &str| input.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+    let steps: Map<String, Value> = map("steps")
+        .into_iter()
+        .map(|(path, step)| (path, step.get("result").cloned().unwrap_or(Value::Null)))
+        .collect();
+    Request {
+        operation,
+        project: project.to_path_buf(),
+        feature: text("feature"),
+        title: text("title"),
+        params: map("params"),
+        inputs: map("inputs"),
+        steps,
+        item: input.get("item").cloned(),
+    }
+}
