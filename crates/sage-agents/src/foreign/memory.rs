@@ -85,6 +85,7 @@ mod tests {
             feature: "f".into(),
             path: "p/s".into(),
             kind: sage_core::template::Kind::Agent,
+            operation: "agent".into(),
             attempt: 1,
             key: key.into(),
             params: Default::default(),
