@@ -322,4 +322,9 @@ pub trait StepExecutor: Send + Sync {
     fn shows_progress(&self, _agent: &str) -> bool {
         true
     }
+
+    /// Whether an agent tells what it used, as far as it knows it. What others use is estimated.
+    fn tells_usage(&self, _agent: &str) -> bool {
+        true
+    }
 }

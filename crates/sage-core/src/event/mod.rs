@@ -5,6 +5,7 @@
 //! Adding a kind or an optional field is compatible; anything else raises `CORE_VERSION`.
 
 mod agents;
+mod counts;
 mod limits;
 mod run;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use agents::*;
+pub use counts::*;
 pub use limits::*;
 pub use run::*;
 
@@ -206,11 +208,17 @@ pub struct StepFinished {
     /// What the attempt is charged with in the budgets; only where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Amount>,
+    /// Only where its filter took something away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filtered: Option<Filtered>,
+    /// Only where its agent told no usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        StepFinished { step, attempt, end, ms, usage, spent: None }
+        StepFinished { step, attempt, end, ms, usage, spent: None, filtered: None, estimate: None }
     }
 }
 

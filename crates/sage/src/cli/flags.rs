@@ -65,6 +65,7 @@ impl Limits {
             budget: self.cap()?.or(budget),
             providers: config.providers.clone(),
             agent_budgets: config.agent_budgets.clone(),
+            alerts: config.alerts.clone(),
         })
     }
 

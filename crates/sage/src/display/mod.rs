@@ -9,6 +9,7 @@
 //! ```
 
 mod estimate;
+mod figures;
 mod frame;
 mod json;
 mod limit_lines;
@@ -16,7 +17,6 @@ mod lines;
 mod mode;
 mod next;
 mod phase_rows;
-mod phases;
 mod roster;
 mod rows;
 mod summary;

@@ -25,6 +25,7 @@ mod hostile;
 mod inbox;
 mod limits_cli;
 mod llm;
+mod metrics;
 mod names;
 mod place;
 mod quota;

@@ -24,6 +24,7 @@ pub struct File {
     pub prices: BTreeMap<String, Price>,
     pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
+    pub alerts: Option<AlertsFile>,
 }
 
 /// Milliseconds, or text such as `"10m"`.
@@ -120,6 +121,19 @@ pub struct AffinityFile {
     pub agents: Vec<String>,
     pub max_concurrent: u32,
     pub resource_profile: Option<String>,
+}
+
+/// What is not given is as usual.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AlertsFile {
+    pub enabled: Option<bool>,
+    pub time_warn: Option<Time>,
+    pub time_critical: Option<Time>,
+    pub tokens: Option<u64>,
+    pub reloads: Option<u32>,
+    pub resume: Option<f64>,
+    pub errors: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

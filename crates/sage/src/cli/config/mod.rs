@@ -1,5 +1,6 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
+mod alerts;
 mod file;
 mod pools;
 mod shown;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sage_agents::AgentConfig;
+use sage_core::alert::Thresholds;
 use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
@@ -51,6 +53,8 @@ pub struct Config {
     pub agent_budgets: BTreeMap<String, Cap>,
     pub targets: Targets,
     pub affinity: Vec<Affinity>,
+    /// Only where the file says something about them.
+    pub alerts: Option<Thresholds>,
     pub settings: Vec<Setting>,
 }
 
@@ -110,6 +114,7 @@ impl Config {
         shown::targets(&mut settings, &file, &targets);
         tell_prices(&mut settings, &file);
         Ok(Config {
+            alerts: alerts::read(&mut settings, &file)?,
             parallel,
             parallel_enabled: switches.parallel,
             switches,
