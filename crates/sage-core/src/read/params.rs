@@ -87,6 +87,12 @@ impl Given {
         }
         let text = |source: Option<Source>| source.map(|source| source.text);
         self.agent = text(either(fields, written, "agent", problems));
+        // Whoever brings a script or a program of its own needs no other agent.
+        for (param, agent) in [("script", "fake"), ("command", "command")] {
+            if self.agent.is_none() && self.params.contains_key(param) {
+                self.agent = Some(agent.to_owned());
+            }
+        }
         self.model = text(either(fields, written, "model", problems));
         self.prompt = either(fields, written, "prompt", problems);
         if let Some(prompt) = &self.prompt {

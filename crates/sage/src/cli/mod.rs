@@ -1,5 +1,6 @@
 //! The command line: one file per command. Data on stdout, the rest on stderr.
 
+mod agent_choice;
 mod agents;
 mod answer;
 mod background;

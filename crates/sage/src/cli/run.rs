@@ -16,7 +16,7 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
-use super::{diagnostics, dry_run, resume, warnings};
+use super::{agent_choice, diagnostics, dry_run, resume, warnings};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -54,7 +54,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         None => context.config.file.template.clone().unwrap_or_else(|| "feature".into()),
     };
     let ready = catalog.load(&name, &mut diagnostics::reporter(args.show.json))?;
-    let settings = args.limits.settings(&context.config, &ready.template)?;
+    let mut settings = args.limits.settings(&context.config, &ready.template)?;
+    let asks = !args.yes && !args.dry_run && !args.show.json && !args.show.quiet;
+    agent_choice::choose(context, &ready, &mut settings, asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
     warnings::before_run(context, &ready, args.show.json);
     let mut inputs = ready.template.inputs.clone();
@@ -63,6 +65,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         return dry_run::show(context, ready, &settings, args.show.json);
     }
     check_programs(context, &ready, settings.agent.as_deref())?;
+    if !args.show.json && !args.show.quiet {
+        agent_choice::tell(&ready, &settings);
+    }
     let request = StartRequest {
         feature: feature.slug().into(),
         title: feature.title().into(),

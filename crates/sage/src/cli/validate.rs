@@ -7,6 +7,7 @@ use sage_core::plan::Plan;
 use sage_core::template::Template;
 use serde_json::json;
 
+use super::agent_choice::OFFLINE;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
@@ -84,6 +85,6 @@ fn check_below(
     json: bool,
 ) -> Result<Ready, Failure> {
     let ready = catalog.complete(template, frozen, &mut diagnostics::reporter(json))?;
-    check_agents(context, &ready, context.config.file.agent.as_deref())?;
+    check_agents(context, &ready, context.config.file.agent.as_deref().or(Some(OFFLINE)))?;
     Ok(ready)
 }
