@@ -19,6 +19,9 @@ use serde_json::Value;
 
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    if let Some(result) = code::perform(request) {
+        return result;
+    }
     match request.operation.as_str() {
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
