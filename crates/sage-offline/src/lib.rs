@@ -4,6 +4,7 @@
 //! project and writes nothing. What it cannot know it says, as open questions; it never invents code or facts.
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
+pub mod code;
 mod finding;
 mod request;
 mod walk;
@@ -18,6 +19,9 @@ use serde_json::Value;
 
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    if let Some(result) = code::perform(request) {
+        return result;
+    }
     match request.operation.as_str() {
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
