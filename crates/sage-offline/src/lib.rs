@@ -6,6 +6,7 @@
 
 mod finding;
 mod request;
+pub mod research;
 mod walk;
 mod words;
 
