@@ -5,6 +5,8 @@
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
 mod finding;
+mod history;
+mod logs;
 mod request;
 pub mod research;
 mod walk;
@@ -20,6 +22,7 @@ use serde_json::Value;
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
+        name if research::OPERATIONS.contains(&name) => research::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }
