@@ -6,7 +6,10 @@
 
 pub mod code;
 mod finding;
+mod history;
+mod logs;
 mod request;
+pub mod research;
 mod walk;
 mod words;
 
@@ -23,6 +26,7 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
         return result;
     }
     match request.operation.as_str() {
+        name if research::OPERATIONS.contains(&name) => research::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }
