@@ -4,9 +4,12 @@
 //! project and writes nothing. What it cannot know it says, as open questions; it never invents code or facts.
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
+mod draft;
 mod finding;
+mod parts;
 mod request;
 pub mod research;
+mod verify;
 mod walk;
 mod words;
 
@@ -20,6 +23,8 @@ use serde_json::Value;
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
+        "critique" => draft::perform(request),
+        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }
