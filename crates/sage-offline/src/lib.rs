@@ -4,6 +4,7 @@
 //! project and writes nothing. What it cannot know it says, as open questions; it never invents code or facts.
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
+pub mod code;
 mod draft;
 mod finding;
 mod parts;
