@@ -5,11 +5,14 @@
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
 pub mod code;
+mod draft;
 mod finding;
 mod history;
 mod logs;
+mod parts;
 mod request;
 pub mod research;
+mod verify;
 mod walk;
 mod words;
 
@@ -27,6 +30,8 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
     }
     match request.operation.as_str() {
         name if research::OPERATIONS.contains(&name) => research::perform(request),
+        "critique" => draft::perform(request),
+        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }
