@@ -93,6 +93,11 @@ impl StepExecutor for Executor {
         self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
     }
 
+    /// Without a model the same question has the same answer.
+    fn reconsiders(&self, agent: &str) -> bool {
+        self.config.agents.get(agent).map_or(agent, |agent| agent.adapter.as_str()) != "offline"
+    }
+
     /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent
     /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
