@@ -4,6 +4,7 @@
 use sage_core::run::{Run, State as StepState, Status, Step};
 use sage_core::ticket::{BookError, Ended, State, ticket_of};
 use sage_core::verdict::Verdict;
+use serde_json::{Map, Value};
 
 use super::{Store, TicketError};
 use crate::journal;
@@ -14,10 +15,10 @@ const NAMED: usize = 3;
 
 impl Store {
     /// The run has begun or goes on: its ticket is in progress.
-    pub fn began(&self, run: &Run) -> Result<(), TicketError> {
-        let Some(id) = ticket_of(&run.inputs) else { return Ok(()) };
+    pub fn began(&self, inputs: &Map<String, Value>, run: &str) -> Result<(), TicketError> {
+        let Some(id) = ticket_of(inputs) else { return Ok(()) };
         self.change(|book, at| {
-            book.began(id, &run.id, at);
+            book.began(id, run, at);
             Ok::<(), BookError>(())
         })
     }
@@ -46,6 +47,10 @@ impl Store {
 }
 
 impl Engine {
+    pub fn tickets(&self) -> Store {
+        Store::new(&self.project, self.vfs.clone(), self.clock.clone())
+    }
+
     /// One run, by its id, whether or not it is its feature's newest. `None` if it cannot be read.
     pub fn read_run(&self, id: &str) -> Option<Run> {
         let named =

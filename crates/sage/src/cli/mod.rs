@@ -29,6 +29,8 @@ mod limits_view;
 mod list;
 mod log_file;
 mod logs;
+#[cfg_attr(not(test), expect(dead_code, reason = "for `sage __offline`"))]
+mod offline;
 mod preflight;
 mod projection;
 mod questions;
@@ -44,6 +46,7 @@ mod status;
 mod supervise;
 mod target_names;
 mod templates;
+mod tickets;
 mod validate;
 mod verify;
 mod wake;
@@ -80,7 +83,7 @@ enum Command {
     /// Set up a project: .sage, a first template
     Init(init::Args),
     /// Run a workflow for a feature
-    Run(run::Args),
+    Run(run::Asked),
     /// Go on with a feature's last run; nothing that is finished runs again
     Resume(resume::Args),
     /// Say why a step ran, was reused or waits
@@ -115,6 +118,8 @@ enum Command {
     Breakers(breakers::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
+    /// What is to be done: list, add and finish tickets, and run those that are ready
+    Tickets(tickets::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -181,7 +186,7 @@ impl Command {
         match self {
             Command::Resume(args) => !args.is_supervised(),
             Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
-            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) => true,
+            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
             _ => false,
         }
     }
@@ -213,6 +218,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
+        Command::Tickets(args) => tickets::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),
