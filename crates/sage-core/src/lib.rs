@@ -29,5 +29,6 @@ pub mod slug;
 pub mod source;
 pub mod target;
 pub mod template;
+pub mod ticket;
 pub mod verdict;
 pub mod wire;

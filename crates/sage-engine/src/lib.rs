@@ -28,4 +28,5 @@ pub mod registry;
 pub mod results;
 pub mod run_loop;
 pub mod sim;
+pub mod tickets;
 pub mod vfs;

@@ -4,6 +4,7 @@
 //! started for every such step and must be quick, so it comes before the command line is parsed.
 
 mod statistics;
+mod tickets;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,10 +26,16 @@ pub fn main(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 fn perform(request: &Request) -> Result<Answer, Trouble> {
     let own = |done: Result<Value, String>| done.map_err(Trouble::Invalid);
     let result = match request.operation.as_str() {
+        "tickets.create" => own(tickets::create(&request.project, &run(), &request.feature, &request.steps))?,
+        "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
         "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
         _ => sage_offline::perform(request)?,
     };
     Ok(Answer { result: Some(result), ..Answer::default() })
+}
+
+fn run() -> String {
+    std::env::var("SAGE_RUN").unwrap_or_default()
 }
 
 /// What has stores is never isolated: the working directory is the project.
