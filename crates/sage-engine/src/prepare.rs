@@ -281,7 +281,7 @@ impl Facts {
             numbers.extend(direct(run, id));
         }
         let entry = |number: u32| {
-            let step = run.step(scope.steps[number as usize]);
+            let step = run.step(run.meant(step.scope, number));
             (scope.plan.steps[number as usize].path.to_string(), (step.state.name(), step.output.clone()))
         };
         let item = step.item.and_then(|(fan, index)| match run.step(fan).children.as_deref() {

@@ -21,6 +21,7 @@ mod failure;
 mod flags;
 mod graph_command;
 mod handoff;
+mod health;
 mod inbox;
 mod inbox_view;
 mod init;

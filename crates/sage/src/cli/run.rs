@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
 use super::tickets::belong;
-use super::{agent_choice, diagnostics, dry_run, resume, warnings};
+use super::{agent_choice, diagnostics, dry_run, health, resume, warnings};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
@@ -92,6 +92,7 @@ pub fn work(
         return dry_run::show(context, ready, &settings, args.show.json);
     }
     check_programs(context, &ready, settings.agent.as_deref())?;
+    health::before_run(context, &ready, args.show.json)?;
     if !args.show.json && !args.show.quiet {
         agent_choice::tell(&ready, &settings);
     }
