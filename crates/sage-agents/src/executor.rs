@@ -104,6 +104,11 @@ impl StepExecutor for Executor {
         self.adapter_name(agent) != "command"
     }
 
+    /// Without a model the same question has the same answer.
+    fn reconsiders(&self, agent: &str) -> bool {
+        self.adapter_name(agent) != "offline"
+    }
+
     /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent
     /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {

@@ -30,5 +30,6 @@ pub mod slug;
 pub mod source;
 pub mod target;
 pub mod template;
+pub mod ticket;
 pub mod verdict;
 pub mod wire;

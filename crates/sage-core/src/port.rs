@@ -318,6 +318,11 @@ pub trait StepExecutor: Send + Sync {
         false
     }
 
+    /// Whether an agent that is told why its answer did not fit may give another one.
+    fn reconsiders(&self, _agent: &str) -> bool {
+        true
+    }
+
     /// Whether an agent shows that it is at work: of one that prints only its answer, silence says nothing.
     fn shows_progress(&self, _agent: &str) -> bool {
         true

@@ -32,6 +32,7 @@ pub mod results;
 pub mod run_loop;
 pub mod sim;
 mod teller;
+pub mod tickets;
 pub mod tokens;
 mod trim;
 pub mod vfs;

@@ -291,7 +291,7 @@ impl Facts {
             numbers.extend(direct(run, id));
         }
         let entry = |number: u32| {
-            let step = run.step(scope.steps[number as usize]);
+            let step = run.step(run.meant(step.scope, number));
             let (path, output) = (step.path.clone(), step.output.clone());
             let seen = Seen { path, state: step.state.name(), output };
             (scope.plan.steps[number as usize].path.to_string(), seen)

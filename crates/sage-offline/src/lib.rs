@@ -4,8 +4,15 @@
 //! project and writes nothing. What it cannot know it says, as open questions; it never invents code or facts.
 //! It runs in a process of its own, so that a file that breaks a parser cannot break a run.
 
+pub mod code;
+mod draft;
 mod finding;
+mod history;
+mod logs;
+mod parts;
 mod request;
+pub mod research;
+mod verify;
 mod walk;
 mod words;
 
@@ -18,7 +25,13 @@ use serde_json::Value;
 
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    if let Some(result) = code::perform(request) {
+        return result;
+    }
     match request.operation.as_str() {
+        name if research::OPERATIONS.contains(&name) => research::perform(request),
+        "critique" => draft::perform(request),
+        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }

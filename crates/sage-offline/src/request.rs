@@ -33,4 +33,7 @@ pub enum Trouble {
     Invalid(String),
     #[error("cannot read `{path}`: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
+    /// It was done and the answer is no: tests fail, a build breaks. What was found out goes with it.
+    #[error("{message}")]
+    Failed { message: String, partial: Value },
 }

@@ -12,7 +12,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
 
 use super::mention::blocks;
-use super::{CONTEXT, ExprError};
+use super::{CONTEXT, ExprError, brief};
 use crate::diagnostic::{did_you_mean, printable};
 use crate::template::Kind;
 
@@ -39,6 +39,9 @@ fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.set_debug(true);
+    environment.add_filter("brief", |value: minijinja::Value| {
+        serde_json::to_value(&value).map_or_else(|_| value.to_string(), |value| brief::steps(&value))
+    });
     environment.set_formatter(|out, state, value| match value.kind() {
         ValueKind::Map | ValueKind::Seq | ValueKind::None | ValueKind::Bool => {
             let json = serde_json::to_string(value).map_err(|error| {

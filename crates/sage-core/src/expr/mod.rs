@@ -5,6 +5,7 @@
 //! functions: the engine runs them off its loop, with a deadline, since no expression language can promise
 //! to end. Neither reads a clock, the environment or a file, so an equal context gives an equal value.
 
+mod brief;
 mod jinja;
 mod jq;
 mod mention;

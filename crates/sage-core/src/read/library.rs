@@ -174,7 +174,14 @@ impl NamedOperation {
         entries.push((Key { name: Cow::Borrowed("type"), span }, text(self.kind.name(), span)));
         let node = Node { span, data: Data::Map(entries) };
         let own: Vec<&str> = self.param_names().collect();
-        operation::read_with(&node, &Place::Root, self.kind.name(), &own, &Library::default(), problems);
+        operation::read_with(
+            &node,
+            &Place::Root,
+            self.kind.name(),
+            Some(&own),
+            &Library::default(),
+            problems,
+        );
     }
 }
 

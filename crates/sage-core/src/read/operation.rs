@@ -59,18 +59,18 @@ pub fn read(
 ) -> Option<Operation> {
     let type_name = node.get("type").and_then(Node::as_str).unwrap_or_default();
     let Some(named) = library.get(type_name) else {
-        return read_with(node, place, type_name, &[], library, problems);
+        return read_with(node, place, type_name, None, library, problems);
     };
     let own: Vec<&str> = named.param_names().collect();
-    read_with(&named.under(node), place, type_name, &own, library, problems)
+    read_with(&named.under(node), place, type_name, Some(&own), library, problems)
 }
 
-/// An operation of a primitive kind. `own` are parameters that only this one has.
+/// An operation of a primitive kind. `own` are parameters that only a named one has.
 pub(super) fn read_with(
     node: &Node<'_>,
     place: &Place<'_>,
     type_name: &str,
-    own: &[&str],
+    own: Option<&[&str]>,
     library: &Library,
     problems: &mut Diagnostics,
 ) -> Option<Operation> {

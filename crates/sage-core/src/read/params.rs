@@ -52,8 +52,13 @@ pub struct Given {
 }
 
 impl Given {
-    /// `own` are parameters that a named operation has besides those of its kind.
-    pub fn read(fields: &Fields<'_, '_>, kind: Kind, own: &[&str], problems: &mut Diagnostics) -> Given {
+    /// `own` are parameters that a named operation has besides those of its kind; a kind itself has none.
+    pub fn read(
+        fields: &Fields<'_, '_>,
+        kind: Kind,
+        own: Option<&[&str]>,
+        problems: &mut Diagnostics,
+    ) -> Given {
         let place = fields.place.field("params");
         let node = fields.object("params", problems);
         let written = node.and_then(|node| Fields::any(node, &place, problems));
@@ -87,6 +92,12 @@ impl Given {
         }
         let text = |source: Option<Source>| source.map(|source| source.text);
         self.agent = text(either(fields, written, "agent", problems));
+        // Whoever brings a script or a program of its own needs no other agent.
+        for (param, agent) in [("script", "fake"), ("command", "command")] {
+            if self.agent.is_none() && self.params.contains_key(param) {
+                self.agent = Some(agent.to_owned());
+            }
+        }
         self.model = text(either(fields, written, "model", problems));
         self.prompt = either(fields, written, "prompt", problems);
         if let Some(prompt) = &self.prompt {
@@ -95,15 +106,21 @@ impl Given {
     }
 }
 
-fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, own: &[&str], problems: &mut Diagnostics) {
-    let known = [param_names(kind), own].concat();
-    for (key, _) in written.entries() {
-        if !known.contains(&&*key.name) {
-            let message = format!("unknown parameter `{}` of `{}`", printable(&key.name), kind.name());
-            let hint = did_you_mean(&key.name, known.iter().copied())
-                .unwrap_or_else(|| format!("parameters: {}", known.join(", ")));
-            let place = written.place.field(&key.name);
-            problems.push(Diagnostic::error(place, key.span, message).hint(hint));
+/// A named operation may be given more than it takes: a project's own version of it need not know what the
+/// template offers. What looks like a typing error is told all the same.
+fn refuse_unknown(written: &Fields<'_, '_>, kind: Kind, own: Option<&[&str]>, problems: &mut Diagnostics) {
+    let known = [param_names(kind), own.unwrap_or_default()].concat();
+    for (key, _) in written.entries().iter().filter(|(key, _)| !known.contains(&&*key.name)) {
+        let message = format!("unknown parameter `{}` of `{}`", printable(&key.name), kind.name());
+        let place = written.place.field(&key.name);
+        let near = did_you_mean(&key.name, known.iter().copied());
+        match (near, own) {
+            (Some(hint), Some(_)) => problems.push(Diagnostic::warning(place, key.span, message).hint(hint)),
+            (None, Some(_)) => {}
+            (near, None) => {
+                let hint = near.unwrap_or_else(|| format!("parameters: {}", known.join(", ")));
+                problems.push(Diagnostic::error(place, key.span, message).hint(hint));
+            }
         }
     }
 }

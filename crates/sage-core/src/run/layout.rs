@@ -1,5 +1,6 @@
 //! Laying out steps: a plan as a scope, the items of a fan-out, another round of a phase.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::digest::Digest;
@@ -169,6 +170,7 @@ impl Run {
             parent,
             prefix,
             steps: Vec::new(),
+            before: BTreeMap::new(),
             phases: Vec::new(),
             open_phases,
             inputs,

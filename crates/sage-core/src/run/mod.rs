@@ -63,6 +63,8 @@ pub struct Scope {
     pub prefix: Arc<str>,
     /// Plan number -> the newest round's step.
     pub steps: Vec<StepId>,
+    /// Plan number -> the step of the round before, where there was one.
+    pub(crate) before: BTreeMap<u32, StepId>,
     pub phases: Vec<PhaseId>,
     pub open_phases: u32,
     /// Inputs of a sub-workflow; the run's own are in `Run::inputs`.
@@ -229,6 +231,15 @@ impl Run {
 
     fn phase_mut(&mut self, id: PhaseId) -> &mut Phase {
         &mut self.phases[id.0 as usize]
+    }
+
+    /// The step that expressions mean by a plan step's path: the newest round's, or, as long as that has not come to
+    /// its turn, the one of the round before, so that a new round can learn from what came after it in the last one.
+    pub fn meant(&self, scope: ScopeId, number: u32) -> StepId {
+        let scope = self.scope(scope);
+        let newest = scope.steps[number as usize];
+        let ahead = !self.step(newest).state.settled() && self.step(newest).output.is_none();
+        scope.before.get(&number).copied().filter(|_| ahead).unwrap_or(newest)
     }
 
     pub fn scope(&self, id: ScopeId) -> &Scope {

@@ -380,7 +380,9 @@ impl Run {
             self.scope_mut(scope).open_phases += u32::from(reopened);
             for member in self.phase(phase).members.clone() {
                 let plan_step = self.step(member).plan_step as usize;
-                self.scope_mut(scope).steps[plan_step] = member;
+                let scope = self.scope_mut(scope);
+                let last = std::mem::replace(&mut scope.steps[plan_step], member);
+                scope.before.insert(plan_step as u32, last);
             }
         }
         self.link_round(scope, &numbers, now);

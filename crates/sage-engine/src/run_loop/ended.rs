@@ -202,7 +202,8 @@ impl RunLoop {
         let (operation, step) = (self.run.operation(id), self.run.step(id));
         let retry = &operation.retry;
         // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
-        let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent;
+        let reconsiders = self.run.agent_of(id).is_some_and(|agent| self.around.executor.reconsiders(agent));
+        let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent && reconsiders;
         let tries = step.tries + 1;
         let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.life_ms + ms >= limit);
         if out_of_time || !self.within_retry_budget() {

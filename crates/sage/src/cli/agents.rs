@@ -67,9 +67,15 @@ impl State {
 impl Row {
     /// Does work that a person would pay for; the scripted agent and bare programs of steps do not count.
     pub fn is_usable(&self) -> bool {
-        let own = matches!(self.adapter.as_str(), "fake" | "foreign");
+        let own = matches!(self.adapter.as_str(), "fake" | "foreign" | "offline");
         let real = !own && (self.adapter != "command" || self.configured);
         real && matches!(self.state, State::Ready | State::Installed)
+    }
+
+    /// `ready, 2.1.0`
+    pub fn told(&self) -> String {
+        let version = self.version.as_deref().map(|version| format!(", {}", printable(version)));
+        format!("{}{}", self.state.text(), version.unwrap_or_default())
     }
 }
 
@@ -115,7 +121,7 @@ async fn row(context: &Context, config: AgentConfig) -> Row {
         Some(agent) => patient(agent, context, &config).await,
         None => without_adapter(context, &config),
     };
-    let is_own = matches!(config.adapter.as_str(), "fake" | "command");
+    let is_own = matches!(config.adapter.as_str(), "fake" | "command" | "offline");
     let state = match (&probe.found, probe.auth) {
         _ if speaks.is_none() && !is_own => State::Missing,
         (None, _) if install::program_name(&config).is_some() => State::Missing,
@@ -150,7 +156,7 @@ async fn patient(agent: &dyn Agent, context: &Context, config: &AgentConfig) -> 
 fn without_adapter(context: &Context, config: &AgentConfig) -> Probe {
     let found = config.command.first().and_then(|_| config.program("", &context.project.root));
     let hint = match config.adapter.as_str() {
-        "fake" => None,
+        "fake" | "offline" => None,
         "command" => install::missing(config, &context.project.root).map(|program| install::hint(&program)),
         other => Some(format!("this sage has no adapter `{other}`")),
     };
@@ -175,7 +181,7 @@ fn abilities(row: &Row) -> String {
 fn table(rows: &[Row]) {
     let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_string(), printable);
     let program = |row: &Row| match row.adapter.as_str() {
-        "fake" => "(built in)".to_string(),
+        "fake" | "offline" => "(built in)".to_string(),
         "command" if row.program.is_none() && row.state == State::Ready => "(named by the step)".to_string(),
         _ => text(&row.program),
     };

@@ -94,6 +94,11 @@ impl Catalog {
         }
     }
 
+    /// Tells what is wrong with the project's operations.
+    pub fn report_operations(&self, report: &mut dyn FnMut(&str, &Loaded, &str)) {
+        self.operations.report(report);
+    }
+
     /// Reads and checks a template, and freezes the operations that it names.
     pub fn read(&self, frozen: &mut Frozen) -> Loaded {
         let loaded = check::load(&frozen.text, frozen.format, &self.operations.library, self);
@@ -127,7 +132,7 @@ impl Catalog {
         mut frozen: Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<Ready, Failure> {
-        self.operations.report(report);
+        self.report_operations(report);
         let file = frozen.file.clone().unwrap_or_else(|| frozen.name.clone());
         let loaded = self.read(&mut frozen);
         report(&file, &loaded, &frozen.text);

@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::background;
 use super::context::{Context, runtime};
 use super::failure::Failure;
+use super::tickets::belong;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
@@ -58,6 +59,7 @@ pub fn style() -> Style {
 /// Runs to the end or a pause and says how it went.
 pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<ExitCode, Failure> {
     owned.notices.iter().for_each(tell);
+    belong::began(engine, &owned.run_loop.run().inputs, &owned.run_loop.run().id);
     if let Some(warning) = engine.limits.warning() {
         eprintln!("note: {warning}");
     }
@@ -94,6 +96,7 @@ pub fn follow(context: &Context, engine: &Engine, feature: &str, display: Displa
 
 /// The last lines and the exit code.
 pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failure> {
+    belong::ended(engine, run);
     let blobs = engine.blobs(&run.id);
     if show.json {
         super::print(format_args!(

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::templates::STARTER;
 use super::{install, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -39,10 +38,6 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let templates = project.templates();
     std::fs::create_dir_all(&templates)?;
     let mut written = Vec::new();
-    let none_yet = std::fs::read_dir(&templates)?.next().is_none();
-    if none_yet && create(&templates.join("feature.yaml"), &STARTER.replace("NAME", "feature"))? {
-        written.push(".sage/templates/feature.yaml");
-    }
     if create(&project.root.join("sage.toml"), CONFIG)? {
         written.push("sage.toml");
     }

@@ -16,10 +16,64 @@ macro_rules! embedded {
 }
 
 /// Templates that come with Sage, by name.
-pub const TEMPLATES: &[(&str, &str)] = embedded!("templates", "yaml",);
+pub const TEMPLATES: &[(&str, &str)] =
+    embedded!("templates", "yaml", "audit", "bugfix", "delivery", "enhancement", "feature", "swarm",);
 
 /// Operations that come with Sage, by name.
-pub const OPERATIONS: &[(&str, &str)] = embedded!("operations", "md",);
+pub const OPERATIONS: &[(&str, &str)] = embedded!(
+    "operations",
+    "md",
+    "analyze.code",
+    "audit.accessibility",
+    "audit.performance",
+    "audit.security",
+    "build.verify",
+    "clean",
+    "critique",
+    "devops.prepare",
+    "document",
+    "errors.track",
+    "implement",
+    "implement.backend",
+    "implement.fix",
+    "implement.frontend",
+    "patterns.extract",
+    "performance.profile",
+    "plan",
+    "qa.backend",
+    "qa.frontend",
+    "quality.review",
+    "research.alternatives",
+    "research.competitive",
+    "research.market",
+    "research.practices",
+    "research.similar",
+    "research.solutions",
+    "skills.discover",
+    "specify",
+    "standards.discover",
+    "statistics",
+    "swarm.audit",
+    "swarm.implement",
+    "swarm.plan",
+    "test.regression",
+    "test.run",
+    "tickets.create",
+    "tickets.update",
+);
+
+/// Shapes of results that front matter can name: `schema: ${report}`.
+const SHAPES: &[(&str, &str)] = embedded!(
+    "operations/shapes",
+    "json",
+    "check",
+    "parts",
+    "plan",
+    "report",
+    "specification",
+    "verdict",
+    "work",
+);
 
 /// The operations of a project, and what is wrong with its own.
 #[derive(Debug, Default)]
@@ -54,6 +108,7 @@ impl Operations {
     }
 
     fn add(&mut self, name: &str, file: String, text: String) {
+        let text = with_shapes(&text);
         let problems = self.library.add(name, &text);
         if !problems.is_empty() {
             self.broken.push(Broken { file, text, problems });
@@ -72,6 +127,15 @@ impl Operations {
             report(&broken.file, &loaded, &broken.text);
         }
     }
+}
+
+/// The shapes written out, so that what a run freezes stands by itself.
+fn with_shapes(text: &str) -> String {
+    let mut text = text.to_string();
+    for (name, shape) in SHAPES {
+        text = text.replace(&format!("schema: ${{{name}}}"), &format!("schema: {}", shape.trim_end()));
+    }
+    text
 }
 
 /// Name -> file; names may have dots: `research.market.md`.

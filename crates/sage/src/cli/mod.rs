@@ -1,5 +1,6 @@
 //! The command line: one file per command. Data on stdout, the rest on stderr.
 
+mod agent_choice;
 mod agents;
 mod answer;
 mod background;
@@ -20,6 +21,7 @@ mod failure;
 mod flags;
 mod graph_command;
 mod handoff;
+mod health;
 mod inbox;
 mod inbox_view;
 mod init;
@@ -46,6 +48,7 @@ mod status;
 mod supervise;
 mod target_names;
 mod templates;
+mod tickets;
 mod validate;
 mod verify;
 mod wake;
@@ -82,7 +85,7 @@ enum Command {
     /// Set up a project: .sage, a first template
     Init(init::Args),
     /// Run a workflow for a feature
-    Run(run::Args),
+    Run(run::Asked),
     /// Go on with a feature's last run; nothing that is finished runs again
     Resume(resume::Args),
     /// Say why a step ran, was reused or waits
@@ -117,6 +120,8 @@ enum Command {
     Breakers(breakers::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
+    /// What is to be done: list, add and finish tickets, and run those that are ready
+    Tickets(tickets::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -183,7 +188,7 @@ impl Command {
         match self {
             Command::Resume(args) => !args.is_supervised(),
             Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
-            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) => true,
+            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
             _ => false,
         }
     }
@@ -215,6 +220,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
+        Command::Tickets(args) => tickets::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),

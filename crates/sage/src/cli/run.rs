@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sage_core::run::Status;
 use sage_core::slug::Feature;
+use sage_core::ticket::Ticket;
 use sage_core::verdict::Verdict;
 use sage_engine::open::{Engine, OpenError, StartRequest};
 
@@ -16,12 +17,26 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
-use super::{diagnostics, dry_run, resume, warnings};
+use super::tickets::belong;
+use super::{agent_choice, diagnostics, dry_run, health, resume, warnings};
 
+/// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct Asked {
     /// What you work on: a title, e.g. "payment processing"
-    pub feature: String,
+    feature: String,
+    /// The ticket that it is for: in progress while it runs, done when it succeeds
+    #[arg(long, value_name = "ID")]
+    ticket: Option<String>,
+    /// Also if the ticket is not ready
+    #[arg(long, requires = "ticket")]
+    force: bool,
+    #[command(flatten)]
+    args: Args,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
     /// Template: a name from .sage/templates, or a file
     #[arg(short, long)]
     pub template: Option<String>,
@@ -46,23 +61,41 @@ pub struct Args {
     pub show: Show,
 }
 
-pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let feature = Feature::from_title(&args.feature)?;
+pub fn execute(context: &Context, asked: Asked) -> Result<ExitCode, Failure> {
+    let feature = Feature::from_title(&asked.feature)?;
+    let ticket = asked.ticket.as_deref().map(|id| belong::choose(context, id, asked.force)).transpose()?;
+    work(context, &feature, ticket.as_ref(), asked.args)
+}
+
+/// Runs a workflow for a feature, and for a ticket if there is one.
+pub fn work(
+    context: &Context,
+    feature: &Feature,
+    ticket: Option<&Ticket>,
+    args: Args,
+) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     let name = match &args.template {
         Some(name) => name.clone(),
         None => context.config.file.template.clone().unwrap_or_else(|| "feature".into()),
     };
     let ready = catalog.load(&name, &mut diagnostics::reporter(args.show.json))?;
-    let settings = args.limits.settings(&context.config, &ready.template)?;
+    let mut settings = args.limits.settings(&context.config, &ready.template)?;
+    let asks = !args.yes && !args.dry_run && !args.show.json && !args.show.quiet;
+    agent_choice::choose(context, &ready, &mut settings, asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
     warnings::before_run(context, &ready, args.show.json);
     let mut inputs = ready.template.inputs.clone();
     inputs.extend(args.limits.inputs(&ready.template.inputs)?);
+    inputs.extend(ticket.map(|ticket| ("ticket".to_string(), ticket.input())));
     if args.dry_run {
         return dry_run::show(context, ready, &settings, args.show.json);
     }
     check_programs(context, &ready, settings.agent.as_deref())?;
+    health::before_run(context, &ready, args.show.json)?;
+    if !args.show.json && !args.show.quiet {
+        agent_choice::tell(&ready, &settings);
+    }
     let request = StartRequest {
         feature: feature.slug().into(),
         title: feature.title().into(),
@@ -84,6 +117,7 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
         let started = if detach {
             engine.start_detached(request.clone()).map(|(record, notices)| {
                 notices.iter().for_each(drive::tell);
+                belong::began(&engine, &request.inputs, &record.run);
                 background::launch(context, &record, &args.show)
             })
         } else {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::context::{Context, runtime};
 use super::failure::Failure;
+use super::tickets::belong;
 use super::{feature, print, print_json};
 use crate::display::text::plural;
 
@@ -37,7 +38,10 @@ pub struct CancelArgs {
 
 pub fn deliver(context: &Context, feature: &str, signal: Signal) -> Result<Run, Failure> {
     let engine = context.engine();
-    Ok(runtime()?.block_on(engine.deliver(feature, signal))?)
+    let run = runtime()?.block_on(engine.deliver(feature, signal))?;
+    // Without an owner, nobody else tells its ticket.
+    belong::ended(&engine, &run);
+    Ok(run)
 }
 
 pub fn pause(context: &Context, args: PauseArgs) -> Result<ExitCode, Failure> {

@@ -7,6 +7,7 @@ use sage_core::plan::Plan;
 use sage_core::template::Template;
 use serde_json::json;
 
+use super::agent_choice::OFFLINE;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
@@ -27,6 +28,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     let mut frozen = catalog.freeze(&args.file)?;
     let file = frozen.file.clone().unwrap_or_else(|| args.file.clone());
+    catalog.report_operations(&mut diagnostics::reporter(args.json));
     let loaded = catalog.read(&mut frozen);
     let shown = loaded.show(&file, &frozen.text);
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
@@ -84,6 +86,6 @@ fn check_below(
     json: bool,
 ) -> Result<Ready, Failure> {
     let ready = catalog.complete(template, frozen, &mut diagnostics::reporter(json))?;
-    check_agents(context, &ready, context.config.file.agent.as_deref())?;
+    check_agents(context, &ready, context.config.file.agent.as_deref().or(Some(OFFLINE)))?;
     Ok(ready)
 }

@@ -11,7 +11,7 @@ use super::config::{Config, known_agents};
 use super::context::Context;
 
 /// Agents that need no entry of their own, besides those that everybody knows.
-const BUILT_IN: [&str; 3] = ["fake", "command", "foreign"];
+const BUILT_IN: [&str; 4] = ["fake", "command", "foreign", "offline"];
 
 /// What is odd, and a way out of it.
 #[derive(Debug)]

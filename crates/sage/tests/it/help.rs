@@ -22,6 +22,7 @@ const COMMANDS: &[&str] = &[
     "limits",
     "breakers",
     "handoff",
+    "tickets",
     "validate",
     "graph",
     "templates",
@@ -72,6 +73,9 @@ fn looking_creates_nothing() {
         ("inbox retry x", 2),
         ("verify", 0),
         ("handoff list", 0),
+        ("tickets", 0),
+        ("tickets ready", 0),
+        ("tickets show x", 2),
         ("handoff show x", 2),
         ("templates schema", 0),
     ] {

@@ -23,7 +23,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// A project whose agents `claude` and `codex` are the real ones and talk to `model` only.
-fn project(model: &FakeLlm, template: &str) -> Option<Sage> {
+pub fn project(model: &FakeLlm, template: &str) -> Option<Sage> {
     let programs = programs()?;
     let sage = Sage::new().template("t", template);
     // Codex finds its sandbox only outside of the temporary directory.

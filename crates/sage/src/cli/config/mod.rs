@@ -97,7 +97,7 @@ impl Config {
             pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
         let timeout_ms = duration(&timeout)?;
         let switches = switches(&mut settings, &file)?;
-        pick(&mut settings, "agent", &[], file.agent.clone(), "(none)".into());
+        pick(&mut settings, "agent", &[], file.agent.clone(), "offline".into());
         pick(&mut settings, "template", &[], file.template.clone(), "feature".into());
         pick(&mut settings, "budget", &[], file.budget.clone(), "(none)".into());
         pick(&mut settings, "priority", &[], file.priority.clone(), "P2".into());

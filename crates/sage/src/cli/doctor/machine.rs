@@ -47,7 +47,7 @@ fn git(version: Option<String>) -> Check {
     Check::good("git", format!("git {version}"))
 }
 
-fn repository(directory: Option<&Path>) -> Check {
+pub fn repository(directory: Option<&Path>) -> Check {
     let here = directory.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
     match here.ancestors().find(|folder| folder.join(".git").exists()) {
         Some(folder) => Check::good("repository", folder.display().to_string()),

@@ -7,6 +7,10 @@ mod check;
 mod machine;
 mod project;
 
+pub use check::{Check, State};
+pub use machine::{repository, writable};
+pub use project::disk;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,7 +19,6 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json};
-use check::{Check, State};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {

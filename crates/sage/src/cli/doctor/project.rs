@@ -55,7 +55,7 @@ fn state(context: &Context) -> Check {
     }
 }
 
-fn disk(context: &Context) -> Check {
+pub fn disk(context: &Context) -> Check {
     let place = context.project.dir.ancestors().find(|path| path.exists()).unwrap_or(&context.project.root);
     let Ok(found) = rustix::fs::statvfs(place) else {
         return Check::warn("disk", "how much room is left cannot be told");

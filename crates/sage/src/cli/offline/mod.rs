@@ -3,12 +3,17 @@
 //! Most of what it can do is in `sage-offline`; what needs Sage's own stores (skills, tickets, runs) is here. It is
 //! started for every such step and must be quick, so it comes before the command line is parsed.
 
+mod statistics;
+mod tickets;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sage_agents::OfflineAnswer as Answer;
 use sage_offline::{Request, Trouble};
 use serde_json::{Map, Value};
+
+use super::context::Context;
 
 /// Entry of the process; `args` are those after `__offline`.
 pub fn main(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
@@ -19,8 +24,23 @@ pub fn main(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 }
 
 fn perform(request: &Request) -> Result<Answer, Trouble> {
-    let result = sage_offline::perform(request)?;
+    let own = |done: Result<Value, String>| done.map_err(Trouble::Invalid);
+    let result = match request.operation.as_str() {
+        "tickets.create" => own(tickets::create(&request.project, &run(), &request.feature, &request.steps))?,
+        "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
+        "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
+        _ => sage_offline::perform(request)?,
+    };
     Ok(Answer { result: Some(result), ..Answer::default() })
+}
+
+fn run() -> String {
+    std::env::var("SAGE_RUN").unwrap_or_default()
+}
+
+/// What has stores is never isolated: the working directory is the project.
+fn context(request: &Request) -> Result<Context, Trouble> {
+    Context::find(Some(&request.project)).map_err(|failure| Trouble::Invalid(failure.message))
 }
 
 fn told(trouble: Trouble) -> Answer {
@@ -29,7 +49,11 @@ fn told(trouble: Trouble) -> Answer {
     if let Trouble::UnknownOperation(_) = trouble {
         message.push_str("; choose an agent: `sage agents` shows who is there, `--agent NAME` takes one");
     }
-    Answer { error: Some(message), invalid, ..Answer::default() }
+    let partial = match trouble {
+        Trouble::Failed { partial, .. } => Some(partial),
+        _ => None,
+    };
+    Answer { result: None, error: Some(message), invalid, partial }
 }
 
 /// What the engine wrote for this attempt.

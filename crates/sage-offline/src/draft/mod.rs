@@ -1,0 +1,47 @@
+//! Documents and verdicts drafted without a model, from the project and from what earlier steps found.
+//!
+//! ```text
+//!   project -> near (files, functions, callers, tests) --+-> specify -> plan -> tickets
+//!   steps   -> earlier (findings, claims, questions) ----+-> critique, devops, document, audit
+//! ```
+//! Every sentence is a fact with its place, or is marked as something to be decided. Nothing is invented.
+
+mod critique;
+mod earlier;
+mod fuzzy;
+mod place;
+
+use serde_json::Value;
+
+use crate::request::{Request, Trouble};
+use earlier::Earlier;
+
+pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    match request.operation.as_str() {
+        "critique" => critique::perform(request),
+        other => Err(Trouble::UnknownOperation(other.to_string())),
+    }
+}
+
+/// What steps before say they changed.
+pub fn changed_files(request: &Request) -> Vec<String> {
+    let earlier = Earlier::read(&request.steps);
+    let mut files: Vec<String> =
+        earlier.said.iter().flat_map(|said| fuzzy::texts(said.value.get("filesChanged"))).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Names of the tests that failed in a step before; nothing if none ran tests.
+pub fn failures_before(request: &Request) -> Option<Vec<String>> {
+    let earlier = Earlier::read(&request.steps);
+    let tested =
+        earlier.said.iter().find(|said| said.value["ran"] == true && said.value["failures"].is_array())?;
+    let failures = tested.value["failures"].as_array()?;
+    Some(failures.iter().filter_map(|failure| failure["name"].as_str().map(str::to_string)).collect())
+}
+
+pub fn near_paths(_request: &Request) -> Vec<String> {
+    Vec::new()
+}

@@ -1,0 +1,62 @@
+//! Which side of a project a file is on: what people see in a browser, or the rest.
+
+use std::path::Path;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Backend,
+    Frontend,
+}
+
+/// Folders whose name says that a browser runs what is in them.
+const FOLDERS: &[&str] = &[
+    "frontend",
+    "front-end",
+    "web",
+    "ui",
+    "client",
+    "webapp",
+    "components",
+    "pages",
+    "public",
+    "static",
+    "styles",
+];
+const EXTENSIONS: &[&str] = &["tsx", "jsx", "css", "scss", "sass", "less", "html", "vue", "svelte"];
+
+/// By its ending, then by its folders.
+pub fn side(path: &str) -> Side {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let name = parts.pop().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let script = ["ts", "js", "mjs", "json"].contains(&extension);
+    let folder = script && parts.iter().any(|part| FOLDERS.contains(&part.to_lowercase().as_str()));
+    if EXTENSIONS.contains(&extension) || folder { Side::Frontend } else { Side::Backend }
+}
+
+/// The side of a folder with commands of its own: by its name, or by what its `package.json` depends on.
+pub fn folder_side(project: &Path, folder: &str) -> Side {
+    if folder.split('/').any(|part| FOLDERS.contains(&part.to_lowercase().as_str())) {
+        return Side::Frontend;
+    }
+    let manifest = std::fs::read_to_string(project.join(folder).join("package.json")).unwrap_or_default();
+    let browser =
+        ["\"react\"", "\"vue\"", "\"svelte\"", "\"@angular/core\"", "\"preact\"", "\"solid-js\"", "\"vite\""];
+    let other = ["Cargo.toml", "go.mod", "pyproject.toml", "pom.xml", "build.gradle"];
+    let alone = !other.iter().any(|name| project.join(folder).join(name).is_file());
+    if alone && browser.iter().any(|name| manifest.contains(name)) { Side::Frontend } else { Side::Backend }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: P2
+    #[test]
+    fn sides_follow_from_endings_and_folders() {
+        let frontend = ["src/App.tsx", "web/src/cart.ts", "a.css", "app/components/Cart.vue"];
+        assert!(frontend.iter().all(|path| side(path) == Side::Frontend));
+        let backend = ["src/lib.rs", "server/cart.ts", "web/server.py", "shop/payments.py"];
+        assert!(backend.iter().all(|path| side(path) == Side::Backend));
+    }
+}

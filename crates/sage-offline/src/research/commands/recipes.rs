@@ -1,0 +1,52 @@
+//! What the project wraps its tools in: targets of a Makefile, recipes of a justfile, scripts called `test`.
+
+use super::{Command, Commands, Place};
+
+const BUILD: &[&str] = &["build", "compile"];
+const TEST: &[&str] = &["test", "tests", "check"];
+const LINT: &[&str] = &["lint", "clippy", "fmt-check", "format-check"];
+
+pub(super) fn add(place: &Place, found: &mut Commands) {
+    for (tool, names) in [
+        ("make", &["Makefile", "makefile", "GNUmakefile"][..]),
+        ("just", &["justfile", "Justfile", ".justfile"]),
+    ] {
+        let file = names.iter().find_map(|name| place.text(name).map(|text| (*name, text)));
+        let Some((name, text)) = file else { continue };
+        let targets = targets(&text);
+        let first = |wanted: &[&str]| -> Option<Command> {
+            let target = wanted.iter().find_map(|want| targets.iter().find(|(target, _)| target == want));
+            target.map(|(target, at)| place.command(&format!("{tool} {target}"), name, *at))
+        };
+        found.build.extend(first(BUILD));
+        found.test.extend(first(TEST));
+        found.lint.extend(first(LINT));
+    }
+    for (list, names) in [
+        (&mut found.build, &["build.sh", "script/build", "scripts/build.sh", "bin/build"][..]),
+        (&mut found.test, &["test", "test.sh", "script/test", "scripts/test.sh", "bin/test"]),
+        (&mut found.lint, &["lint.sh", "script/lint", "scripts/lint.sh", "bin/lint"]),
+    ] {
+        let script = names.iter().find(|name| place.text(name).is_some_and(|text| text.starts_with("#!")));
+        list.extend(script.map(|name| place.command(&format!("./{name}"), name, 1)));
+    }
+}
+
+/// `name: ...` at the start of a line, with its number; not `name := value` and no rules of make itself.
+fn targets(text: &str) -> Vec<(&str, usize)> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let Some((head, rest)) = line.split_once(':') else { continue };
+        let mut words = head.split_whitespace();
+        let name = words.next().unwrap_or_default().trim_start_matches('@');
+        // `CC = a:b` and `x := 1` set something; `test filter='':` has a parameter.
+        let sets =
+            rest.starts_with('=') || words.next().is_some_and(|word| word.starts_with(['=', '?', '+']));
+        let starts = line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_');
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        if starts && plain && !name.is_empty() && !sets {
+            found.push((name, at + 1));
+        }
+    }
+    found
+}

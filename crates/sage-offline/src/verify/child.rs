@@ -1,0 +1,192 @@
+//! One command of the project as a child process: bounded in time and in what is kept of its output.
+//!
+//! It gets a process group of its own. At the end of its time, and also when it ended and left others behind,
+//! the whole group is killed, so that nothing outlives the step and no pipe stays open.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Enough to find all failures of a large run; older output is dropped.
+const KEPT_BYTES: usize = 2 * 1024 * 1024;
+/// How often is looked whether it has ended: no longer than a person notices.
+const LOOK: Duration = Duration::from_millis(15);
+/// What is still in the pipes after the group is dead is read within this time.
+const DRAIN: Duration = Duration::from_secs(2);
+/// Chunks on their way from the pipes; the readers wait when nobody takes them.
+const CHUNKS: usize = 64;
+
+/// How it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Nothing when a signal or the end of its time killed it.
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: u64,
+    /// Both streams as they came, without colours.
+    pub output: String,
+}
+
+/// Runs `command` with `sh` in `dir`, for at most `limit`.
+pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended> {
+    let started = Instant::now();
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(dir)
+        // No watch modes, no colours, no caches beside the sources.
+        .envs([
+            ("CI", "1"),
+            ("NO_COLOR", "1"),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("CARGO_TERM_COLOR", "never"),
+        ])
+        .env_remove("FORCE_COLOR")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let chunks = readers(&mut child);
+    let mut output = Vec::new();
+    let (status, timed_out) = wait(&mut child, &chunks, &mut output, started + limit)?;
+    end_group(&child);
+    let drained = Instant::now() + DRAIN;
+    while let Ok(chunk) = chunks.recv_timeout(drained.saturating_duration_since(Instant::now())) {
+        keep(&mut output, &chunk);
+    }
+    Ok(Ended {
+        exit_code: status.and_then(|status| status.code()).filter(|_| !timed_out),
+        timed_out,
+        duration_ms: started.elapsed().as_millis() as u64,
+        output: plain(&String::from_utf8_lossy(&output)),
+    })
+}
+
+fn wait(
+    child: &mut Child,
+    chunks: &Receiver<Vec<u8>>,
+    output: &mut Vec<u8>,
+    end: Instant,
+) -> std::io::Result<(Option<ExitStatus>, bool)> {
+    loop {
+        while let Ok(chunk) = chunks.recv_timeout(LOOK) {
+            keep(output, &chunk);
+            if Instant::now() >= end {
+                break;
+            }
+        }
+        if let Some(status) = child.try_wait()? {
+            return Ok((Some(status), false));
+        }
+        if Instant::now() >= end {
+            end_group(child);
+            return Ok((child.wait().ok(), true));
+        }
+        // Both pipes closed and still running: `recv_timeout` no longer waits.
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// One thread for each stream; they end with their pipe.
+fn readers(child: &mut Child) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = sync_channel(CHUNKS);
+    let streams: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+    ];
+    for mut stream in streams.into_iter().flatten() {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16 * 1024];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    receiver
+}
+
+fn end_group(child: &Child) {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        // Fails when the group is empty, which is what we want.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+fn keep(output: &mut Vec<u8>, chunk: &[u8]) {
+    output.extend_from_slice(chunk);
+    if output.len() > 2 * KEPT_BYTES {
+        output.drain(..output.len() - KEPT_BYTES);
+    }
+}
+
+/// Without escape sequences; a line that was written over (progress bars) keeps its last state.
+fn plain(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' if letters.peek() == Some(&'[') => {
+                letters.next();
+                while letters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
+                letters.next();
+            }
+            '\u{1b}' => {}
+            '\r' if letters.peek() == Some(&'\n') => {}
+            '\r' => clean.truncate(clean.rfind('\n').map_or(0, |at| at + 1)),
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(command: &str, limit_ms: u64) -> Ended {
+        run(command, &std::env::temp_dir(), Duration::from_millis(limit_ms)).unwrap()
+    }
+
+    // covers: P4
+    #[test]
+    fn exit_code_and_both_streams_are_kept() {
+        let ended = sh("echo out; echo err >&2; exit 3", 10_000);
+        assert_eq!((ended.exit_code, ended.timed_out), (Some(3), false));
+        assert!(ended.output.contains("out") && ended.output.contains("err"), "{}", ended.output);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_killed_with_its_children() {
+        let ended = sh("echo begun; sleep 60 & sleep 60", 300);
+        assert_eq!((ended.exit_code, ended.timed_out), (None, true));
+        assert!(ended.duration_ms < 10_000, "{}", ended.duration_ms);
+        assert_eq!(ended.output, "begun\n");
+    }
+
+    #[test]
+    fn what_is_left_behind_does_not_hold_the_step() {
+        let ended = sh("sleep 60 & echo done", 30_000);
+        assert_eq!(ended.exit_code, Some(0));
+        assert!(ended.duration_ms < 10_000, "{}", ended.duration_ms);
+    }
+
+    #[test]
+    fn colours_and_progress_are_taken_out() {
+        assert_eq!(plain("\u{1b}[31mred\u{1b}[0m\r\n 1%\r50%\rdone\n"), "red\ndone\n");
+    }
+
+    #[test]
+    fn endless_output_is_bounded() {
+        let ended = sh("yes | head -c 9000000; echo end", 60_000);
+        assert!(ended.output.len() <= 2 * KEPT_BYTES, "{}", ended.output.len());
+        assert!(ended.output.ends_with("end\n"));
+    }
+}

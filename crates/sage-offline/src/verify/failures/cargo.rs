@@ -1,0 +1,68 @@
+//! `cargo test`, `cargo nextest` and errors of rustc.
+
+use super::{Counts, Failure, Places, number_before};
+
+pub fn failures(lines: &[&str], places: &Places) -> Vec<Failure> {
+    let mut found = compiler(lines, places);
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(name) = failed_test(line) {
+            found.push(test(name, at, lines, places));
+        }
+    }
+    found
+}
+
+fn failed_test(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("test ") {
+        return rest.strip_suffix(" ... FAILED").map(|name| name.split(" - ").next().unwrap_or(name));
+    }
+    // `        FAIL [   0.005s] (1/3) shop payments::tests::refunds`
+    let rest = line.strip_prefix("FAIL [")?;
+    let name = rest.split_whitespace().last()?;
+    rest.contains("s]").then_some(name)
+}
+
+/// What the test printed: the panic and its place.
+fn test(name: &str, seen: usize, lines: &[&str], places: &Places) -> Failure {
+    let heading = format!("---- {name} stdout ----");
+    let start = lines.iter().position(|line| line.trim() == heading).unwrap_or(seen);
+    let said: Vec<&str> =
+        lines[start + 1..].iter().take_while(|line| !line.starts_with("---- ")).copied().collect();
+    let panicked = said.iter().position(|line| line.contains("panicked at "));
+    let Some(at) = panicked else { return Failure { name: name.to_string(), ..Failure::default() } };
+    let place =
+        said[at].split("panicked at ").nth(1).and_then(|place| places.first_in(place.trim_end_matches(':')));
+    let message =
+        said[at + 1..].iter().take_while(|line| !line.trim().is_empty() && !line.starts_with("note: "));
+    let detail = message.copied().collect::<Vec<_>>().join("\n");
+    Failure { name: name.to_string(), detail, evidence: place.into_iter().collect() }
+}
+
+/// `error[E0425]: ...` with ` --> src/lib.rs:3:5` below it.
+fn compiler(lines: &[&str], places: &Places) -> Vec<Failure> {
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let error = line.starts_with("error[") || line.starts_with("error: ");
+        let arrow = lines.get(at + 1).and_then(|next| next.trim().strip_prefix("--> "));
+        if let Some(arrow) = arrow.filter(|_| error) {
+            let evidence = places.first_in(arrow).into_iter().collect();
+            found.push(Failure { name: line.to_string(), detail: arrow.to_string(), evidence });
+        }
+    }
+    found
+}
+
+/// `test result: FAILED. 3 passed; 1 failed; ...` of each binary; nextest's `Summary`.
+pub fn counts(lines: &[&str]) -> Option<Counts> {
+    let count = |line: &&str| {
+        let line = line.trim();
+        let nextest = line.starts_with("Summary [") && line.contains(" run: ");
+        (line.starts_with("test result: ") || nextest).then(|| {
+            let failed = number_before(line, "failed").unwrap_or(0);
+            Counts { ran: number_before(line, "passed").unwrap_or(0) + failed, failed }
+        })
+    };
+    let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
+    lines.iter().filter_map(count).reduce(sum)
+}

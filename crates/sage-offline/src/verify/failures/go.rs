@@ -1,0 +1,41 @@
+//! `go test`.
+
+use super::{Counts, Failure, Places};
+
+pub fn failures(lines: &[&str], places: &Places) -> Vec<Failure> {
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = failed(line) else { continue };
+        let inside = |line: &&&str| line.starts_with(' ') && failed(line).is_none();
+        let said: Vec<&str> = lines[at + 1..].iter().take_while(inside).copied().collect();
+        // Output of `-v` stands above the verdict.
+        let above: Vec<&str> = lines[..at].iter().rev().take_while(inside).copied().collect();
+        let said = if said.is_empty() { above.into_iter().rev().collect() } else { said };
+        let package = lines[at..].iter().find_map(|line| line.strip_prefix("FAIL\t")?.split('\t').next());
+        let evidence = said.iter().find_map(|line| place(line, package, places));
+        let detail = said.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n");
+        found.push(Failure { name: name.to_string(), detail, evidence: evidence.into_iter().collect() });
+    }
+    found
+}
+
+/// `--- FAIL: TestRefund/too_much (0.00s)`
+fn failed(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("--- FAIL: ").map(|rest| rest.split(" (").next().unwrap_or(rest))
+}
+
+/// `cart_test.go:12: message`: the file's name only; its folder is the end of the package's path.
+fn place(line: &str, package: Option<&str>, places: &Places) -> Option<String> {
+    let (file, rest) = line.trim().split_once(':')?;
+    let number = rest.split(':').next()?;
+    let folders: Vec<&str> = package.unwrap_or_default().split('/').collect();
+    let within = (0..folders.len()).map(|from| format!("{}/{file}", folders[from..].join("/")));
+    within.chain([file.to_string()]).find_map(|path| places.of(&path, number))
+}
+
+/// `--- PASS` lines come with `-v` only, so packages are all that can be said otherwise: nothing.
+pub fn counts(lines: &[&str]) -> Option<Counts> {
+    let count = |start: &str| lines.iter().filter(|line| line.trim_start().starts_with(start)).count();
+    let (passed, failed) = (count("--- PASS: "), count("--- FAIL: "));
+    (passed > 0).then_some(Counts { ran: passed + failed, failed })
+}

@@ -1,0 +1,87 @@
+//! What failed, read from what a test or build program printed.
+//!
+//! Each file knows the words of one family of programs. All of them look at the output: a project's test script
+//! may call several. What nobody recognises is one failure with the end of the output.
+
+mod cargo;
+mod go;
+mod node;
+mod place;
+mod python;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub use place::Places;
+
+/// More of them say nothing new.
+const MOST: usize = 50;
+const DETAIL_CHARS: usize = 600;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The test's name, or the error's first line.
+    pub name: String,
+    pub detail: String,
+    /// `path:line` in the project.
+    pub evidence: Vec<String>,
+}
+
+/// How many tests a program says it ran, and how many of them failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub ran: usize,
+    pub failed: usize,
+}
+
+/// All failures that the output tells of. `dir` is where the command ran, relative to the project.
+pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
+    let places = Places { project, dir };
+    let lines: Vec<&str> = output.lines().collect();
+    let mut found = Vec::new();
+    for family in [cargo::failures, python::failures, node::failures, go::failures] {
+        found.extend(family(&lines, &places));
+    }
+    if found.is_empty() {
+        found = place::compiler_errors(&lines, &places);
+    }
+    let mut kept: Vec<Failure> = Vec::new();
+    for mut failure in found {
+        failure.detail = shortened(failure.detail.trim());
+        match kept.iter_mut().find(|before| before.name == failure.name) {
+            Some(before) if before.evidence.is_empty() && before.detail.is_empty() => *before = failure,
+            Some(_) => {}
+            None => kept.push(failure),
+        }
+    }
+    kept.truncate(MOST);
+    kept
+}
+
+/// Nothing where no program said a number.
+pub fn counts(output: &str) -> Option<Counts> {
+    let lines: Vec<&str> = output.lines().collect();
+    let all = [cargo::counts(&lines), python::counts(&lines), node::counts(&lines), go::counts(&lines)];
+    let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
+    all.into_iter().flatten().reduce(sum)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(DETAIL_CHARS) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+/// The number before `word` in `text`: `3 failed` is 3.
+fn number_before(text: &str, word: &str) -> Option<usize> {
+    let mut last = "";
+    for part in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
+        if part == word {
+            return last.parse().ok();
+        }
+        last = part;
+    }
+    None
+}

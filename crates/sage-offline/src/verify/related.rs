@@ -1,0 +1,218 @@
+//! Only the tests that have to do with what changed, where the framework lets one choose; else all of them.
+//!
+//! What changed is what the steps before say (`filesChanged`), else what git says, else the files near the title.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::order::Order;
+use super::verdict::Verdict;
+use crate::draft;
+use crate::request::Request;
+use crate::walk::{File, Tree};
+
+/// More files than these are the whole project.
+const MOST_FILES: usize = 40;
+
+/// The commands for the tests of what changed, and a sentence that says what was chosen.
+pub fn narrowed(request: &Request, tree: &Tree, orders: Vec<Order>) -> (Vec<Order>, String) {
+    if request.params.get("commands").is_some_and(|given| !given.is_null()) {
+        return (orders, "The commands that were asked for ran as they are.".to_string());
+    }
+    let (files, source) = looked_at(request, tree);
+    if files.is_empty() || files.len() > MOST_FILES {
+        return (orders, "All tests ran: it is not known what changed.".to_string());
+    }
+    let mut narrow = Vec::new();
+    let mut whole = Vec::new();
+    for order in orders {
+        let own: Vec<&str> = files.iter().filter_map(|file| within(file, &order.folder)).collect();
+        match related(&order, &own, tree) {
+            Some(line) => narrow.push(Order { line, ..order }),
+            None => whole.push(order),
+        }
+    }
+    let named = files.iter().take(5).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+    let more = if files.len() > 5 { format!(" and {} more", files.len() - 5) } else { String::new() };
+    let all = match (narrow.is_empty(), whole.is_empty()) {
+        (_, true) => "",
+        (true, false) => " No tests of theirs can be chosen, so all ran.",
+        (false, false) => " Where none can be chosen, all ran.",
+    };
+    let note = format!("Chosen for {source}: {named}{more}.{all}");
+    narrow.extend(whole);
+    (narrow, note)
+}
+
+fn within<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
+    if folder.is_empty() { Some(file) } else { file.strip_prefix(folder)?.strip_prefix('/') }
+}
+
+fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
+    let exists = |path: &String| tree.find(path).is_some();
+    let told: Vec<String> = draft::changed_files(request).into_iter().filter(exists).collect();
+    if !told.is_empty() {
+        return (told, "the files that steps before changed");
+    }
+    let seen: Vec<String> = git_changes(&request.project).into_iter().filter(exists).collect();
+    if !seen.is_empty() {
+        return (seen, "the files that differ from git's HEAD");
+    }
+    (draft::near_paths(request), "the files near the title")
+}
+
+fn git_changes(project: &Path) -> Vec<String> {
+    let output = Command::new("git")
+        .args(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"])
+        .current_dir(project)
+        .output();
+    let Ok(output) = output else { return Vec::new() };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // Paths are relative to the repository, which may lie above the project.
+    let top = Command::new("git").args(["rev-parse", "--show-prefix"]).current_dir(project).output();
+    let prefix = top.map(|top| String::from_utf8_lossy(&top.stdout).trim().to_string()).unwrap_or_default();
+    let paths = text.split('\0').filter_map(|entry| entry.get(3..)?.strip_prefix(prefix.as_str()));
+    paths.map(str::to_string).collect()
+}
+
+/// The same command for the tests of `files` only.
+fn related(order: &Order, files: &[&str], tree: &Tree) -> Option<String> {
+    let line = order.line.as_str();
+    if files.is_empty() {
+        return None;
+    }
+    if let Some(start) = line.strip_suffix(" -m pytest") {
+        return Some(format!("{start} -m pytest {}", quoted(&python_tests(order, files, tree)?)));
+    }
+    if let Some(start) = line.strip_suffix(" -m unittest discover") {
+        return Some(format!("{start} -m unittest {}", quoted(&python_tests(order, files, tree)?)));
+    }
+    if line.starts_with("cargo test") || line.starts_with("cargo nextest run") {
+        return cargo(line, files, &tree.root.join(&order.folder));
+    }
+    if line == "go test ./..." {
+        let mut folders: Vec<String> =
+            files.iter().filter(|file| file.ends_with(".go")).map(go_folder).collect();
+        folders.sort();
+        folders.dedup();
+        return (!folders.is_empty()).then(|| format!("go test {}", quoted(&folders)));
+    }
+    node(order, files, tree)
+}
+
+fn go_folder(file: &&str) -> String {
+    file.rsplit_once('/').map_or("./".to_string(), |(folder, _)| format!("./{folder}"))
+}
+
+/// Test files that are among `files` or name the module of one of them.
+fn python_tests(order: &Order, files: &[&str], tree: &Tree) -> Option<Vec<String>> {
+    let is_test =
+        |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
+    let tests = naming(order, files, tree, &is_test);
+    (!tests.is_empty()).then_some(tests)
+}
+
+fn naming(order: &Order, files: &[&str], tree: &Tree, is_test: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let stems: Vec<&str> =
+        files.iter().filter_map(|file| file.rsplit('/').next()?.split('.').next()).collect();
+    let mut found = Vec::new();
+    for file in tree.files.iter().filter(|file| is_test(file.name())) {
+        let Some(path) = within(&file.path, &order.folder) else { continue };
+        if files.contains(&path) || names_any(tree, file, &stems) {
+            found.push(path.to_string());
+        }
+    }
+    found
+}
+
+fn names_any(tree: &Tree, file: &File, stems: &[&str]) -> bool {
+    let text = tree.text(file).unwrap_or_default();
+    let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
+    words.any(|word| stems.contains(&word))
+}
+
+/// The packages that the files belong to, if the workspace has several.
+fn cargo(line: &str, files: &[&str], root: &Path) -> Option<String> {
+    let start = line.strip_suffix(" --workspace")?;
+    let mut names: Vec<String> = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".rs") || file.ends_with("Cargo.toml")) {
+        let name = package(root, file)?;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let chosen = names.iter().map(|name| format!(" -p {name}")).collect::<String>();
+    (!names.is_empty()).then(|| format!("{start}{chosen}"))
+}
+
+/// The name in the nearest `Cargo.toml` above a file.
+fn package(root: &Path, file: &str) -> Option<String> {
+    let mut folder = Path::new(file).parent();
+    while let Some(here) = folder {
+        if let Ok(text) = std::fs::read_to_string(root.join(here).join("Cargo.toml")) {
+            let manifest: toml::Table = text.parse().ok()?;
+            return Some(manifest.get("package")?.get("name")?.as_str()?.to_string());
+        }
+        folder = here.parent();
+    }
+    None
+}
+
+fn node(order: &Order, files: &[&str], tree: &Tree) -> Option<String> {
+    let manifest = std::fs::read_to_string(tree.root.join(&order.folder).join("package.json")).ok()?;
+    let manifest: Value = serde_json::from_str(&manifest).ok()?;
+    let script = manifest["scripts"]["test"].as_str().filter(|_| order.line.ends_with(" test"))?;
+    let scripts = |file: &&&str| {
+        ["js", "jsx", "ts", "tsx", "mjs", "cjs"].iter().any(|end| file.ends_with(&format!(".{end}")))
+    };
+    let files: Vec<String> = files.iter().filter(scripts).map(|file| file.to_string()).collect();
+    if files.is_empty() {
+        return None;
+    }
+    match script {
+        _ if script.contains("vitest") => {
+            Some(format!("npx --no-install vitest related --run {}", quoted(&files)))
+        }
+        _ if script.contains("jest") => {
+            Some(format!("npx --no-install jest --findRelatedTests {}", quoted(&files)))
+        }
+        _ if script.starts_with("node --test") => {
+            let is_test =
+                |name: &str| name.contains(".test.") || name.contains("_test.") || name.starts_with("test-");
+            let own: Vec<&str> = files.iter().map(String::as_str).collect();
+            let tests = naming(order, &own, tree, &is_test);
+            (!tests.is_empty()).then(|| format!("node --test {}", quoted(&tests)))
+        }
+        _ => None,
+    }
+}
+
+fn quoted(words: &[String]) -> String {
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "._-/@+".contains(c));
+    let quote = |word: &String| match plain(word) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// What is new against the `test.run` among the steps before.
+pub fn compare(verdict: &mut Verdict, request: &Request) {
+    let Some(before) = draft::failures_before(request) else { return };
+    let new: Vec<&str> = verdict
+        .failures
+        .iter()
+        .map(|failure| failure.name.as_str())
+        .filter(|name| !before.contains(&name.to_string()))
+        .collect();
+    let note = match (verdict.ran, new.is_empty()) {
+        (false, _) => return,
+        (true, true) => {
+            format!("Nothing fails that did not fail in the test step before ({} there).", before.len())
+        }
+        (true, false) => format!("New against the test step before: {}.", new.join(", ")),
+    };
+    verdict.add_note(&note);
+}
