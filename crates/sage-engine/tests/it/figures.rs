@@ -80,6 +80,11 @@ fn delivery_saves_three_tenths_by_its_graph_alone() {
     near(with.parallel_time as f64, 375_000.0, "parallel time");
     near(with.time_saved as f64, 165_000.0, "time saved");
     assert_eq!(with.percentage_saved, 30.6);
+    let mut alone = world();
+    alone.parallel = 1;
+    let one_by_one = measured(&alone.run(&stages(&[&before[..], &conditional, &after].concat())));
+    near(one_by_one.total_time as f64, with.sequential_time as f64, "a run that really was sequential");
+    assert_eq!((one_by_one.speedup, one_by_one.percentage_saved), (1.0, 0.0));
     let without = measured(&world().run(&stages(&[&before[..], &after].concat())));
     assert_eq!((without.sequential_time, without.percentage_saved), (420_000, 25.0));
 }

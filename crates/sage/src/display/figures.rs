@@ -23,7 +23,10 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
     if let Some(cost) = metrics.cost_usd.filter(|&cost| cost > 0.0 || metrics.total_tokens > 0) {
         facts.fact(Tone::Plain, &cost_text(cost));
     }
-    untold(tokens, &mut facts);
+    if tokens.unattributed > tokens.estimated_tokens.unwrap_or_default().attempts {
+        let attempts = plural(u64::from(tokens.unattributed), "attempt");
+        facts.fact(Tone::Warn, &format!("unattributed: {attempts} told no usage"));
+    }
     saved(&metrics, &mut facts);
     if let Some(rate) = metrics.cache_hit_rate {
         facts.fact(Tone::Plain, &format!("cache {:.0}%", rate * 100.0));
@@ -32,6 +35,7 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);
     page.push(line);
+    page.extend(estimated(tokens));
     page
 }
 
@@ -58,18 +62,13 @@ fn classes(metrics: &WorkflowMetrics, width: usize) -> Vec<Line> {
     wrapped.map(line).collect()
 }
 
-/// What nobody knows, and what we take it for.
-fn untold(tokens: &TokensByClass, facts: &mut Line) {
-    let attempts = |count: u32| plural(u64::from(count), "attempt");
-    let estimated = tokens.estimated_tokens.unwrap_or_default();
-    if tokens.unattributed > estimated.attempts {
-        facts.fact(Tone::Warn, &format!("unattributed: {} told no usage", attempts(tokens.unattributed)));
-    }
-    if estimated.attempts > 0 {
-        let sum = count_text(estimated.input + estimated.output);
-        let whose = attempts(estimated.attempts);
-        facts.fact(Tone::Warn, &format!("≈ {sum} tokens estimated for {whose} that told no usage"));
-    }
+/// What nobody told, and what we take it for.
+fn estimated(tokens: &TokensByClass) -> Option<Line> {
+    let estimated = tokens.estimated_tokens?;
+    let sum = count_text(estimated.input + estimated.output);
+    let attempts = plural(u64::from(estimated.attempts), "attempt");
+    let text = format!("  ≈ {sum} tokens estimated for {attempts} that told no usage");
+    Some(Line::of(Tone::Warn, &text))
 }
 
 fn saved(metrics: &WorkflowMetrics, facts: &mut Line) {

@@ -54,6 +54,11 @@ fn verdict_line(run: &Run) -> Line {
     // One step after the other takes as long as it takes; below a tenth it is noise.
     let reached = matches!(run.status, Status::Finished(Verdict::Succeeded | Verdict::Degraded));
     if reached && ran(run) > 1 && metrics.speedup >= 1.1 {
+        // Without it the figures would not fit together.
+        let waited = metrics.total_time - metrics.parallel_time;
+        if waited * 100 > metrics.total_time {
+            line.fact(Tone::Dim, &format!("{} waiting", time_text(waited)));
+        }
         let sequential = time_text(metrics.sequential_time);
         line.fact(Tone::Dim, &format!("{sequential} if sequential"));
         line.fact(Tone::Plain, &format!("{:.1}x faster", metrics.speedup));

@@ -165,7 +165,8 @@ fn nonsense_becomes_a_dead_letter_that_can_be_mended_and_retried() {
 fn a_run_tells_what_ended_unless_it_is_switched_off() {
     let sage = Sage::new().template("t", AGENT);
     sage.args(["run", "quiet", "-t", "t"]).env("SAGE_WAKES", "0").run().exit(0);
-    assert!(!sage.path(".sage/inbox").exists() && !sage.path(".sage/logs").exists());
+    let told = sage.lines(".sage/logs/orchestration.jsonl");
+    assert!(!sage.path(".sage/inbox").exists() && !told.iter().any(|line| line.contains("\"wake\"")));
     sage.write("sage.toml", "[switches]\nwakes = false\n");
     sage.sage("run quiet2 -t t").exit(0);
     assert!(!sage.path(".sage/inbox").exists());

@@ -1,10 +1,11 @@
-use sage_core::event::{PauseReason, RunCancelled};
+use sage_core::event::{End, Estimate, Filtered, PauseReason, RunCancelled, StepFinished};
 use sage_core::policy::FailureClass;
 use sage_core::port::Usage;
 use sage_core::verdict::Verdict;
 use serde_json::{Value, json};
 
 use super::Canned;
+use super::canned::payload;
 use crate::display::{Style, summary, summary_json};
 
 const WORK: &str = "
@@ -58,7 +59,7 @@ fn a_good_run_is_short() {
         choice: "approve".into(),
         by: "eva".into(),
         message: None,
-        result: super::canned::payload(&json!({"choice": "approve"})),
+        result: payload(&json!({"choice": "approve"})),
         signal: None,
     };
     let canned = canned
@@ -68,10 +69,11 @@ fn a_good_run_is_short() {
         .done("build/code", 2_000)
         .finish(Verdict::Succeeded);
     insta::assert_snapshot!(shown(&canned), @"
-    ✓ succeeded in 52.0s · 1m 57s if sequential · 2.2x faster
+    ✓ succeeded in 52.0s · 5.0s waiting · 1m 57s if sequential · 2.5x faster
       5 steps done
       134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output
       $0.42 · unattributed: 1 attempt told no usage · 0 context reloads
+      ! 134.2k tokens, more than 100.0k
     ");
 }
 
@@ -97,6 +99,7 @@ fn a_failed_run_says_what_failed_and_what_to_type() {
       1 of 5 steps done · 2 failed · 2 blocked
       unattributed: 2 attempts told no usage · 0 context reloads
       3 attempts · 1 refusal
+      ! 33.3 % of attempts failed, more than 5 %
       ✗ research/market  rate-limit: 429 from the model
         retry later
         third
@@ -116,6 +119,7 @@ fn a_paused_run_says_why_and_what_to_type() {
       3 of 5 steps done · 1 waiting for a person · 1 not finished
       134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output
       $0.42 · unattributed: 1 attempt told no usage · 0 context reloads
+      ! 134.2k tokens, more than 100.0k
       ? gate/ok  approval: Ship it? It costs
       next: sage approve payment-processing gate/ok  or sage reject
             sage resume payment-processing           goes on once it is answered
@@ -194,4 +198,44 @@ fn the_summary_as_json_is_one_line() {
     assert_eq!(value["feature"], "payment-processing");
     assert_eq!(value["results"]["phases"][0]["results"]["market"], "value");
     assert_eq!(value["results"]["metrics"]["sequentialTime"], 115_000);
+}
+
+const AGENTS: &str = "
+name: agents
+phases:
+  - id: look
+    operations:
+      - { id: wide, type: agent, prompt: look, agent: fake }
+      - { id: quiet, type: agent, prompt: look, agent: fake }
+";
+
+// covers: R10, R18, R19
+#[test]
+fn what_was_saved_and_what_is_only_estimated_is_told_apart() {
+    let end =
+        || End::Succeeded { result: payload(&json!(1)), full: Some(payload(&json!([1]))), artifacts: vec![] };
+    let filtered = Filtered {
+        bytes_before: 180_400,
+        bytes_after: 7_912,
+        tokens_before: Some(42_000),
+        tokens_after: Some(1_900),
+    };
+    let estimate = Some(Estimate { input: 11_000, output: 1_000 });
+    let wide = StepFinished::new("look/wide".into(), 1, end(), 3_000, usage());
+    let quiet = StepFinished::new("look/quiet".into(), 1, end(), 2_000, Usage::default());
+    let canned = Canned::new(AGENTS).start("look/wide").start("look/quiet").at(3_000);
+    let canned = canned
+        .event(StepFinished { filtered: Some(filtered), ..wide })
+        .event(StepFinished { estimate, ..quiet })
+        .finish(Verdict::Succeeded);
+    insta::assert_snapshot!(shown(&canned), @"
+    ✓ succeeded in 3.0s · 5.0s if sequential · 1.7x faster
+      2 steps done
+      134.2k tokens: 12.0k input, 120.0k cache read, 2.1k output
+      $0.42 · 40.1k tokens saved by filter · 0 context reloads
+      ≈ 12.0k tokens estimated for 1 attempt that told no usage
+      ! 134.2k tokens, more than 100.0k
+    ");
+    let metrics = sage_core::wire::WorkflowMetrics::of(&canned.run);
+    assert_eq!((metrics.total_tokens, metrics.tokens_by_class.unattributed), (134_150, 1));
 }

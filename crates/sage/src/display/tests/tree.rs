@@ -60,7 +60,7 @@ fn in_research() -> Canned {
 fn a_running_phase_lists_its_steps() {
     insta::assert_snapshot!(picture(&in_research(), 80, 50), @"
     Payment processing · feature · …00TEST · 4s · 2/7 · 28% · ~10s left
-    ⠋ research       2/4 · 4s
+    ⠋ research       2/4 · 4s · ~6s left
       ⠋ market       4s
       ✓ competitive  3.9s · 14.2k tokens · $0.05
       ✓ practices    2.0s
@@ -75,7 +75,7 @@ fn a_running_phase_lists_its_steps() {
 fn narrow_terminals_lose_the_least_needed() {
     insta::assert_snapshot!(picture(&in_research(), 40, 50), @"
     Payment pr… · 4s · 2/7 · 28% · ~10s left
-    ⠋ research       2/4 · 4s
+    ⠋ research       2/4 · 4s · ~6s left
       ⠋ market       4s
       ✓ competitive  3.9s · 14.2k tokens · …
       ✓ practices    2.0s
@@ -208,7 +208,7 @@ fn four_hundred_steps_fit_in_any_terminal() {
     insta::assert_snapshot!(picture(&canned, 80, 10), @"
     Payment processing · many · …00TEST · 7s · 22/402 · 5% · ~1m 40s left
     ✓ first   1 step · 1.0s
-    ⠋ wide    21/400 · 6s
+    ⠋ wide    21/400 · 6s · ~1m 40s left
       ✗ s30   exit code 2: boom
       ⠋ s100  6s
       ⠋ s101  6s
@@ -220,7 +220,7 @@ fn four_hundred_steps_fit_in_any_terminal() {
     insta::assert_snapshot!(picture(&canned, 200, 50), @"
     Payment processing · many · …00TEST · 7s · 22/402 · 5% · ~1m 40s left
     ✓ first   1 step · 1.0s
-    ⠋ wide    21/400 · 6s
+    ⠋ wide    21/400 · 6s · ~1m 40s left
       ◌ s20   waits for a slot
       ◌ s21   waits for a slot
       ◌ s22   waits for a slot
@@ -308,10 +308,10 @@ fn a_sub_workflow_is_a_tree_of_its_own() {
         .at(2_000);
     insta::assert_snapshot!(picture(&canned, 80, 10), @"
     Nested · outer · …00TEST · 2s · 1/2 · 50% · ~1s left
-    ⠋ main     0/1 · 2s
+    ⠋ main     0/1 · 2s · ~1s left
       ⠋ sub    2s
         ✓ one  1 step · 1.5s
-        ⠋ two  0/1 · 0s
+        ⠋ two  0/1 · 0s · ~1s left
           ⠋ b  0s
     ");
 }

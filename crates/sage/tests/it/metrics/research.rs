@@ -7,7 +7,7 @@ use crate::dsl::Random;
 
 pub const FACT: &str = "the processor refuses charges above 4,217 EUR without a second factor";
 
-const FINDINGS: usize = 88;
+const FINDINGS: usize = 91;
 const NEEDED: usize = 61;
 const WORDS: [&str; 32] = [
     "payment",
