@@ -65,7 +65,7 @@ pub fn read(
     }
     let known_kind = known.as_ref().map(|base| base.kind);
     // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
-    let base = known.unwrap_or_else(|| Base::new(Kind::Synthesize));
+    let base = known.unwrap_or_else(|| Base::new(Kind::Verify));
     let kind = base.kind;
     let given = params::Given::read(&fields, &base, problems);
     refuse_unavailable(&fields, problems);
@@ -215,7 +215,9 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
             return Isolation::None;
         }
     }
-    if let Some(kind) = kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow)) {
+    if let Some(kind) =
+        kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow | Kind::Synthesize))
+    {
         let message = format!("`isolation` has no effect on a step of the kind `{}`", kind.name());
         problems.push(Diagnostic::warning(place, node.span, message));
         return Isolation::None;
@@ -230,7 +232,7 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 }
 
 pub fn is_available(kind: Kind) -> bool {
-    matches!(kind, Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow)
+    !matches!(kind, Kind::Tool | Kind::Script | Kind::Verify)
 }
 
 fn warn_without_effect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -33,6 +33,7 @@ mod sequential;
 mod shared;
 mod signals;
 mod storm;
+mod synthesis;
 mod tidy;
 mod told;
 mod wake_storm;
