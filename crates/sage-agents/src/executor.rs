@@ -12,7 +12,7 @@ use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
 use crate::outcome::Miss;
-use crate::{fake, offline, shell, worktree};
+use crate::{fake, offline, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -81,6 +81,7 @@ impl StepExecutor for Executor {
             let outcome = match call.kind {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,
+                Kind::Synthesize => synthesize::run(&attempt).await,
                 kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
             };
             worktree::leave(lease, &cx, outcome).await

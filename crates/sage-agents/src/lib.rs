@@ -31,6 +31,7 @@ mod params;
 mod process;
 pub mod session;
 mod shell;
+mod synthesize;
 mod talk;
 pub mod worktree;
 

@@ -27,6 +27,7 @@ pub mod run;
 pub mod schema;
 pub mod slug;
 pub mod source;
+pub mod synthesis;
 pub mod target;
 pub mod template;
 pub mod ticket;

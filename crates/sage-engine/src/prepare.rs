@@ -11,7 +11,7 @@ use sage_core::event::{Ask, Expansion, Payload};
 use sage_core::expr::{self, Jq, Language};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
-use sage_core::run::{Children, Output, Run, StepId};
+use sage_core::run::{Children, Output, Run, StepId, StepSource};
 use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
@@ -67,6 +67,8 @@ pub struct Facts {
     scope_inputs: Option<Payload>,
     steps: BTreeMap<String, (&'static str, Option<Arc<Output>>)>,
     item: Option<(Payload, u32)>,
+    /// What a synthesis puts together.
+    sources: Vec<StepSource>,
 }
 
 impl Request {
@@ -278,7 +280,7 @@ impl Facts {
         let scope = run.scope(step.scope);
         let mut numbers: Vec<u32> = wanted.paths.iter().filter_map(|path| scope.plan.find(path)).collect();
         if wanted.direct {
-            numbers.extend(direct(run, id));
+            numbers.extend(run.direct(id));
         }
         let entry = |number: u32| {
             let step = run.step(run.meant(step.scope, number));
@@ -296,6 +298,7 @@ impl Facts {
             scope_inputs: scope.inputs.clone(),
             steps: numbers.into_iter().map(entry).collect(),
             item,
+            sources: if run.kind(id) == Kind::Synthesize { run.sources(id) } else { Vec::new() },
         }
     }
 
@@ -337,7 +340,22 @@ impl Facts {
                 input.insert(name.into(), value);
             }
         }
+        if !self.sources.is_empty() {
+            input.insert("sources".into(), self.sources(blobs)?);
+        }
         Ok(Value::Object(input))
+    }
+}
+
+impl Facts {
+    /// With their whole results: a filter is for prompts.
+    fn sources(&self, blobs: &Blobs) -> Result<Value, ResultError> {
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for StepSource { source, output } in &self.sources {
+            let result = output.as_ref().map(|output| value_of(output, Face::Full, blobs)).transpose()?;
+            sources.push(serde_json::to_value(sage_core::synthesis::Source { result, ..source.clone() })?);
+        }
+        Ok(Value::Array(sources))
     }
 }
 
@@ -347,14 +365,4 @@ fn step_value(state: &str, output: Option<&Output>, blobs: &Blobs) -> Result<Val
     };
     let (result, full) = (value_of(output, Face::Filtered, blobs)?, value_of(output, Face::Full, blobs)?);
     Ok(json!({"state": state, "result": result, "full": full, "artifacts": artifacts_of(output)}))
-}
-
-/// Members of the phases that the step's phase depends on, and its own needs.
-fn direct(run: &Run, id: StepId) -> Vec<u32> {
-    let step = run.step(id);
-    let plan = &run.scope(step.scope).plan;
-    let spec = &plan.steps[step.plan_step as usize];
-    let before = &plan.phases[spec.phase as usize].dependencies;
-    let members = before.iter().flat_map(|&p| plan.phases[p as usize].steps.clone());
-    members.chain(spec.needs.iter().copied()).collect()
 }

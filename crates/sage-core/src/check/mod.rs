@@ -9,6 +9,7 @@ mod expressions;
 mod limits;
 mod names;
 mod phases;
+mod synthesis;
 mod workflows;
 
 #[cfg(test)]
@@ -72,6 +73,7 @@ fn check_into(
         phases::check_repeats(&names, ancestry, problems);
     }
     expressions::check(&names, ancestry.as_ref(), document, problems);
+    synthesis::check(&names, ancestry.as_ref(), document, problems);
     workflows::check(template, catalogue, problems);
 }
 

@@ -80,7 +80,7 @@ pub(super) fn read_with(
         refuse_kind(&fields, kind, problems);
     }
     // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
-    let kind = known_kind.unwrap_or(Kind::Script);
+    let kind = known_kind.unwrap_or(Kind::Verify);
     let given = params::Given::read(&fields, kind, own, problems);
     refuse_unavailable(&fields, problems);
     let schema = schema(&fields, problems);
@@ -223,7 +223,9 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
             return Isolation::None;
         }
     }
-    if let Some(kind) = kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow)) {
+    if let Some(kind) =
+        kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow | Kind::Synthesize))
+    {
         let message = format!("`isolation` has no effect on a step of the kind `{}`", kind.name());
         problems.push(Diagnostic::warning(place, node.span, message));
         return Isolation::None;
@@ -238,7 +240,7 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 }
 
 pub fn is_available(kind: Kind) -> bool {
-    matches!(kind, Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow)
+    !matches!(kind, Kind::Tool | Kind::Script | Kind::Verify)
 }
 
 fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -461,7 +461,7 @@ fn role_session_and_isolation_are_typed() {
 
 #[test]
 fn what_this_version_cannot_do_is_never_ignored() {
-    for kind in ["tool", "script", "verify", "synthesize"] {
+    for kind in ["tool", "script", "verify"] {
         assert_eq!(
             said(&format!("{{type: {kind}}}")),
             [format!(".type: the kind `{kind}` is not available in this version")]
@@ -479,6 +479,46 @@ fn what_this_version_cannot_do_is_never_ignored() {
         said("{type: pause.short, affinity: cpu}"),
         [".affinity: unknown field `affinity` (affinity rules are in sage.toml: [[affinity]])"]
     );
+}
+
+// covers: S5, R6
+#[test]
+fn a_synthesis_names_plain_steps_and_a_share() {
+    let own = operation("{type: synthesize, params: {from: look/a, threshold: 0.6}}");
+    assert_eq!(own.params, *json!({"from": ["look/a"], "threshold": 0.6}).as_object().unwrap());
+    for (text, expected) in [
+        (
+            "{type: synthesize, params: {from: 3}}",
+            ".params.from: expected a list of steps, found the number 3",
+        ),
+        ("{type: synthesize, params: {from: []}}", ".params.from: the list is empty: it must name a step"),
+        (
+            "{type: synthesize, params: {from: [a, 3]}}",
+            ".params.from[1]: expected the name of a step, found the number 3",
+        ),
+        (
+            "{type: synthesize, params: {from: ['{{ feature }}']}}",
+            ".params.from[0]: the steps of a synthesis must be plain names: they are part of the plan",
+        ),
+        (
+            "{type: synthesize, params: {threshold: 2}}",
+            ".params.threshold: expected a number from 0 to 1, found the number 2",
+        ),
+        (
+            "{type: synthesize, params: {threshold: '{{ inputs.x }}'}}",
+            ".params.threshold: expected a number from 0 to 1, found text",
+        ),
+        (
+            "{type: synthesize, prompt: p}",
+            ".prompt: `prompt` is only for agents, this is a `synthesize` step",
+        ),
+        (
+            "{type: synthesize, isolation: worktree}",
+            "warning .isolation: `isolation` has no effect on a step of the kind `synthesize`",
+        ),
+    ] {
+        assert_eq!(said(text), [expected], "{text}");
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod phase;
 mod ready;
 mod relink;
 mod settle;
+mod sources;
 mod spend;
 mod step;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use demand::{Demand, DemandId};
 pub use limits::Parked;
 pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
+pub use sources::StepSource;
 pub use step::{Beside, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
 
 use crate::budget::{Cap, Ledger};

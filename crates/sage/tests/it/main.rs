@@ -35,6 +35,7 @@ mod sequential;
 mod shared;
 mod signals;
 mod storm;
+mod synthesis;
 mod tickets;
 mod tidy;
 mod told;
