@@ -15,9 +15,10 @@ use super::{Index, Listed};
 
 /// More would only fill the prompt.
 const MAX_OFFERS: usize = 10;
-const MAX_INSTRUCTION_BYTES: usize = 8 << 10;
+/// Of all skills that are used by themselves: with `known` the whole stays small enough for a journal's record.
+const MAX_INSTRUCTION_BYTES: usize = 16 << 10;
 /// What a step's result may carry on to later ones.
-pub const MAX_KNOWN_BYTES: usize = 64 << 10;
+pub const MAX_KNOWN_BYTES: usize = 32 << 10;
 
 #[derive(Clone, Debug, Default)]
 pub struct Discovered {
@@ -68,7 +69,8 @@ pub fn discover(index: &Index, title: &str, more: &str) -> Discovered {
     fits.truncate(MAX_OFFERS);
     let used = fits.iter().filter(|(near, listed)| by_itself(*near, listed));
     let known = used.clone().find_map(|(_, listed)| known(listed));
-    let offers = fits.iter().map(|(near, listed)| offered(index, *near, listed)).collect();
+    let mut left = MAX_INSTRUCTION_BYTES;
+    let offers = fits.iter().map(|(near, listed)| offered(index, *near, listed, &mut left)).collect();
     Discovered { offers, known, looked_at: index.skills.len() }
 }
 
@@ -76,7 +78,7 @@ fn by_itself(near: f64, listed: &Listed) -> bool {
     near >= BY_ITSELF && listed.approved()
 }
 
-fn offered(index: &Index, near: f64, listed: &Listed) -> Offer {
+fn offered(index: &Index, near: f64, listed: &Listed, left: &mut usize) -> Offer {
     let skill = &listed.skill;
     let used = by_itself(near, listed);
     let safe = listed.approved() || scan(&skill.description, &[]).is_clean();
@@ -92,13 +94,14 @@ fn offered(index: &Index, near: f64, listed: &Listed) -> Offer {
         version: listed.version(),
         path: index.shown(&listed.file()),
         used_by_itself: used,
-        instructions: used.then(|| trimmed(&skill.body, &index.shown(&listed.file()))),
+        instructions: used.then(|| trimmed(&skill.body, &index.shown(&listed.file()), left)),
     }
 }
 
-fn trimmed(body: &str, path: &str) -> String {
+fn trimmed(body: &str, path: &str, left: &mut usize) -> String {
     let body = body.trim();
-    let head = &body[..body.floor_char_boundary(MAX_INSTRUCTION_BYTES)];
+    let head = &body[..body.floor_char_boundary(*left)];
+    *left -= head.len();
     match body.len() - head.len() {
         0 => body.to_string(),
         more => format!("{head}\n[{more} more bytes in {path}]"),
@@ -139,23 +142,20 @@ impl Discovered {
     }
 }
 
-/// What a step is told of them; empty if there is nothing to tell.
+/// What a step is told of them; empty if there is nothing to tell. Instructions are not in it: they are a
+/// part of the result, and in the files.
 pub fn offer(discovered: &Discovered) -> String {
     if discovered.offers.is_empty() {
         return String::new();
     }
     let mut text = String::from("Skills you may use:\n");
     for offer in &discovered.offers {
-        let approved = if offer.approved { "" } else { "; not approved: do not run its files" };
-        text += &format!("- {}: {} ({}{approved})\n", offer.name, offer.description, offer.path);
-    }
-    for offer in &discovered.offers {
-        if let Some(instructions) = &offer.instructions {
-            text += &format!(
-                "\nThe skill {} has been approved for this kind of work:\n\n{instructions}\n",
-                offer.name
-            );
-        }
+        let how = match (offer.used_by_itself, offer.approved) {
+            (true, _) => "; approved for this kind of work: follow it",
+            (false, true) => "",
+            (false, false) => "; not approved: do not run its files",
+        };
+        text += &format!("- {}: {} ({}{how})\n", offer.name, offer.description, offer.path);
     }
     text
 }

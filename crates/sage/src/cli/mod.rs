@@ -29,6 +29,7 @@ mod limits_view;
 mod list;
 mod log_file;
 mod logs;
+mod offline;
 mod preflight;
 mod projection;
 mod questions;
@@ -40,6 +41,7 @@ mod run;
 mod session;
 mod session_talk;
 mod signal;
+mod skills;
 mod status;
 mod supervise;
 mod target_names;
@@ -115,6 +117,8 @@ enum Command {
     Breakers(breakers::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
+    /// What earlier runs found out, for those to come: list, search, show, save, approve, run
+    Skills(skills::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -210,6 +214,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::execute(context, args),
         Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
+        Command::Skills(args) => skills::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),

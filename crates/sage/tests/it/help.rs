@@ -18,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "inbox",
     "wake",
     "session",
+    "skills",
     "budget",
     "limits",
     "breakers",
@@ -73,6 +74,12 @@ fn looking_creates_nothing() {
         ("verify", 0),
         ("handoff list", 0),
         ("handoff show x", 2),
+        ("skills list", 0),
+        ("skills search x", 0),
+        ("skills show x", 2),
+        ("skills save x", 2),
+        ("skills approve x", 2),
+        ("skills run x", 2),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);

@@ -32,6 +32,7 @@ mod real_agents;
 mod sequential;
 mod shared;
 mod signals;
+mod skills;
 mod storm;
 mod tidy;
 mod told;
