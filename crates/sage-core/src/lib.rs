@@ -25,6 +25,7 @@ pub mod role;
 pub mod roster;
 pub mod run;
 pub mod schema;
+pub mod skill;
 pub mod slug;
 pub mod source;
 pub mod synthesis;

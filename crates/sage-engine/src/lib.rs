@@ -4,7 +4,7 @@
 //! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
 //! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
 //! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal),
-//! `inbox` (wakes).
+//! `inbox` (wakes), `skills` (what can be reused).
 
 pub mod background;
 pub mod blobs;
@@ -29,4 +29,5 @@ pub mod results;
 pub mod run_loop;
 pub mod sim;
 pub mod tickets;
+pub mod skills;
 pub mod vfs;

@@ -97,6 +97,7 @@ pub fn follow(context: &Context, engine: &Engine, feature: &str, display: Displa
 /// The last lines and the exit code.
 pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failure> {
     belong::ended(engine, run);
+    super::skills::count::count(engine, run);
     let blobs = engine.blobs(&run.id);
     if show.json {
         super::print(format_args!(

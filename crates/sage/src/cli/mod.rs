@@ -44,6 +44,7 @@ mod run;
 mod session;
 mod session_talk;
 mod signal;
+mod skills;
 mod status;
 mod supervise;
 mod target_names;
@@ -122,6 +123,8 @@ enum Command {
     Handoff(handoff::Args),
     /// What is to be done: list, add and finish tickets, and run those that are ready
     Tickets(tickets::Args),
+    /// What earlier runs found out, for those to come: list, search, show, save, approve, run
+    Skills(skills::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -217,6 +220,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::execute(context, args),
         Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
+        Command::Skills(args) => skills::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),

@@ -18,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "inbox",
     "wake",
     "session",
+    "skills",
     "budget",
     "limits",
     "breakers",
@@ -77,6 +78,12 @@ fn looking_creates_nothing() {
         ("tickets ready", 0),
         ("tickets show x", 2),
         ("handoff show x", 2),
+        ("skills list", 0),
+        ("skills search x", 0),
+        ("skills show x", 2),
+        ("skills save x", 2),
+        ("skills approve x", 2),
+        ("skills run x", 2),
         ("templates schema", 0),
     ] {
         sage.sage(command).exit(code);

@@ -34,6 +34,7 @@ mod real_workflows;
 mod sequential;
 mod shared;
 mod signals;
+mod skills;
 mod storm;
 mod synthesis;
 mod tickets;
