@@ -85,11 +85,18 @@ pub(super) fn near<'a>(look: &'a Look, tests: bool) -> Vec<Near<'a>> {
 /// Each place with the wanted terms it has and how loudly: a name says more than a comment.
 fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, HashMap<String, f64>)> {
     let wanted: HashSet<&str> = look.wanted.iter().map(String::as_str).collect();
+    let mut known_calls: HashMap<&str, Vec<String>> = HashMap::new();
+    for call in look.survey.files.iter().flat_map(|file| &file.functions).flat_map(|f| &f.calls) {
+        known_calls.entry(call).or_insert_with(|| {
+            terms(call).into_iter().filter(|term| wanted.contains(term.as_str())).collect()
+        });
+    }
+    let known_calls = std::rc::Rc::new(known_calls);
     look.survey.files.iter().filter(move |file| tests || !file.is_test).flat_map(move |file| {
         let functions = file.functions.iter().filter(move |f| tests || !f.in_test).map(Thing::Function);
         let types = file.types.iter().filter(move |kind| tests || !kind.in_test).map(Thing::Type);
         let in_path = terms(&file.path);
-        let wanted = wanted.clone();
+        let (wanted, known_calls) = (wanted.clone(), known_calls.clone());
         functions.chain(types).map(move |thing| {
             let place = Near { file, thing, score: 0.0 };
             let mut found = HashMap::new();
@@ -104,7 +111,8 @@ fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, Ha
             add(&terms(place.doc().unwrap_or_default()), 0.6);
             add(&terms(&place.signature()), 0.6);
             if let Some(function) = place.function() {
-                function.calls.iter().for_each(|call| add(&terms(call), 0.4));
+                let calls = function.calls.iter().filter_map(|call| known_calls.get(call.as_str()));
+                calls.for_each(|call| add(call, 0.4));
             }
             (place, found)
         })
