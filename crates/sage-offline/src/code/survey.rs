@@ -17,7 +17,7 @@ use super::grammar::{Grammars, canonical, unread_language};
 use crate::walk::{File, Tree};
 
 const MAX_PARSED: usize = 2_000;
-const TIME: Duration = Duration::from_secs(6);
+const TIME: Duration = Duration::from_secs(10);
 /// A file that takes longer is not written by people.
 const TIME_PER_FILE: Duration = Duration::from_secs(1);
 const THREADS: usize = 8;

@@ -182,7 +182,7 @@ fn modules(look: &Look, tests: usize) -> Option<Pattern> {
         look.products().filter(|file| file.functions.iter().any(|f| !f.in_test && f.lines > 2)).collect();
     let is_tested = |file: &&&FileFacts| {
         subjects.contains(&subject_of(&file.path))
-            || file.functions.iter().any(|f| f.is_test || (!f.in_test && coverage.reaches(f)))
+            || file.functions.iter().any(|f| f.is_test || (!f.in_test && coverage.reaches(file, f)))
     };
     let (tested, untested): (Vec<&FileFacts>, Vec<&FileFacts>) =
         with_code.iter().partition(|file| is_tested(&file));

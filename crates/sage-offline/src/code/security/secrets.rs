@@ -3,6 +3,7 @@
 //! A value is looked at and forgotten. What is told is the kind and the place.
 
 use super::super::extract::is_test_path;
+use super::super::facts::FileFacts;
 use super::super::issue::{Issue, Severity};
 use super::super::look::Look;
 
@@ -71,10 +72,16 @@ pub(super) fn issues(look: &Look) -> Vec<Issue> {
     let mut issues = Vec::new();
     for file in look.tree.files.iter().filter(|file| !is_lock(file.name())) {
         let Some(text) = look.tree.text(file) else { continue };
-        let in_test = is_test_path(&file.path) || file.path.contains("example");
+        let known = look.survey.files.iter().find(|facts| facts.path == file.path);
+        let in_test = |line: usize| {
+            let tested = |facts: &FileFacts| {
+                facts.functions.iter().any(|f| f.in_test && f.line <= line && line <= f.end())
+            };
+            is_test_path(&file.path) || file.path.contains("example") || known.is_some_and(tested)
+        };
         for (index, line) in text.lines().enumerate().filter(|(_, line)| line.len() < 2000) {
             let Some((kind, sure)) = secret(line) else { continue };
-            issues.push(issue(&file.path, index + 1, kind, sure, in_test));
+            issues.push(issue(&file.path, index + 1, kind, sure, in_test(index + 1)));
         }
     }
     issues
@@ -195,7 +202,10 @@ mod tests {
         let found = |line: &str| secret(line).map(|(kind, _)| kind);
         assert_eq!(found(&format!("token = '{}'", key("ghp_"))).unwrap(), "GitHub token");
         assert_eq!(found(&format!("const API_KEY = \"{}\";", key(""))).unwrap(), "A value for `API_KEY`");
-        assert_eq!(found("url = \"postgres://shop:hunter22x@db/shop\"").unwrap(), "Password in an address");
+        assert_eq!(
+            found(&format!("url = \"postgres://shop:{}@db/shop\"", "hunter22x")).unwrap(),
+            "Password in an address"
+        );
         assert_eq!(found("-----BEGIN RSA PRIVATE KEY-----").unwrap(), "Private key");
         for fine in [
             "password = \"changeme1234\"",
