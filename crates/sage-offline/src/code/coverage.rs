@@ -51,8 +51,12 @@ impl<'a> Coverage<'a> {
                 coverage.tests += usize::from(function.is_test);
                 if !function.in_test {
                     coverage.definitions.entry(&function.name).or_default().push((file, function));
+                    if let Some(owner) = function.owner.as_deref().filter(|_| is_constructor(function)) {
+                        coverage.definitions.entry(owner).or_default().push((file, function));
+                    }
                     continue;
                 }
+                open.extend(function.refers.iter().map(|name| (file, name.as_str())));
                 for name in &function.calls {
                     open.push((file, name));
                     if function.is_test {
@@ -79,7 +83,8 @@ impl<'a> Coverage<'a> {
             let near = |file: &FileFacts| all.len() <= COMMON || is_near(from, file, imports);
             for (file, function) in all.iter().filter(|(file, _)| near(file)) {
                 if self.reached.insert((file.path.as_str(), function.line)) {
-                    open.extend(function.calls.iter().map(|call| (*file, call.as_str())));
+                    let names = function.calls.iter().chain(&function.refers);
+                    open.extend(names.map(|name| (*file, name.as_str())));
                 }
             }
         }
@@ -98,6 +103,12 @@ impl<'a> Coverage<'a> {
     pub fn is_telling(&self, function: &Function) -> bool {
         self.definitions.get(function.name.as_str()).is_none_or(|all| all.len() <= COMMON)
     }
+}
+
+/// Called by the name of its type.
+pub(super) fn is_constructor(function: &Function) -> bool {
+    matches!(function.name.as_str(), "__init__" | "constructor")
+        || function.owner.as_ref() == Some(&function.name)
 }
 
 /// Where the program starts, if tests start it; and what a framework calls for a request.

@@ -87,6 +87,9 @@ impl<'a> Look<'a> {
                 "; an even sample of {files} out of {all} source files, so figures are estimates"
             ));
         }
+        if self.survey.generated > 0 {
+            method.push_str(&format!("; {} left aside", count(self.survey.generated, "generated file")));
+        }
         method
     }
 }

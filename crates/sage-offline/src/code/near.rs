@@ -31,6 +31,13 @@ impl<'a> Near<'a> {
         }
     }
 
+    fn own_name(&self) -> &'a str {
+        match self.thing {
+            Thing::Function(function) => &function.name,
+            Thing::Type(kind) => &kind.name,
+        }
+    }
+
     pub fn line(&self) -> usize {
         match self.thing {
             Thing::Function(function) => function.line,
@@ -106,7 +113,8 @@ fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, Ha
                     *known = known.max(weight);
                 }
             };
-            add(&terms(&place.name()), 1.0);
+            add(&terms(place.own_name()), 1.0);
+            add(&terms(&place.name()), 0.8);
             add(&in_path, 0.7);
             add(&terms(place.doc().unwrap_or_default()), 0.6);
             add(&terms(&place.signature()), 0.6);

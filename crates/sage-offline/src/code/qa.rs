@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::coverage::{Coverage, subject_of};
+use super::coverage::{Coverage, is_constructor, subject_of};
 use super::facts::{FileFacts, Function};
 use super::issue::{Issue, Severity};
 use super::look::{Look, count, percent};
@@ -110,7 +110,8 @@ fn changed_files<'a>(value: &'a Value, found: &mut HashSet<&'a str>) {
 }
 
 fn own_functions(file: &FileFacts) -> impl Iterator<Item = &Function> {
-    file.functions.iter().filter(|f| !f.in_test && f.lines >= LEAST_LINES && f.name != "main")
+    let quiet = |f: &Function| f.name == "main" || f.name.starts_with("__") || is_constructor(f);
+    file.functions.iter().filter(move |f| !f.in_test && f.lines >= LEAST_LINES && !quiet(f))
 }
 
 fn modules(look: &Look, coverage: &Coverage, concerned: &Concerned) -> Vec<Issue> {

@@ -38,7 +38,8 @@ impl<'t> Walk<'_, 't> {
         shape.fallible = match self.grammar.language {
             Language::Go => super::words(returns).any(|word| word == "error"),
             Language::Java => children(node).any(|child| child.kind() == "throws"),
-            _ => returns.contains("Result"),
+            Language::Rust => super::words(returns).any(|word| word.ends_with("Result")),
+            _ => returns.contains("Result<") || returns.contains("ResultAsync<"),
         };
         shape
     }

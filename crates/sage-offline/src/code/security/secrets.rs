@@ -5,7 +5,7 @@
 use super::super::extract::is_test_path;
 use super::super::facts::FileFacts;
 use super::super::issue::{Issue, Severity};
-use super::super::look::Look;
+use super::super::look::{Look, count};
 
 /// `(start, least length after it, kind)`
 const FORMS: &[(&str, usize, &str)] = &[
@@ -70,6 +70,7 @@ const STANDINS: &[&str] = &[
 
 pub(super) fn issues(look: &Look) -> Vec<Issue> {
     let mut issues = Vec::new();
+    let mut tests = Vec::new();
     for file in look.tree.files.iter().filter(|file| !is_lock(file.name())) {
         let Some(text) = look.tree.text(file) else { continue };
         let known = look.survey.files.iter().find(|facts| facts.path == file.path);
@@ -81,10 +82,27 @@ pub(super) fn issues(look: &Look) -> Vec<Issue> {
         };
         for (index, line) in text.lines().enumerate().filter(|(_, line)| line.len() < 2000) {
             let Some((kind, sure)) = secret(line) else { continue };
-            issues.push(issue(&file.path, index + 1, kind, sure, in_test(index + 1)));
+            match in_test(index + 1) {
+                true => tests.push(format!("{}:{}", file.path, index + 1)),
+                false => issues.push(issue(&file.path, index + 1, kind, sure)),
+            }
         }
     }
+    issues.extend(in_tests(tests));
     issues
+}
+
+/// Tests and examples need something that looks like a secret; one look at all of them is enough.
+fn in_tests(places: Vec<String>) -> Option<Issue> {
+    (!places.is_empty()).then(|| Issue {
+        subject: "tests and examples".into(),
+        weakness: "hard-coded secret".into(),
+        title: format!("{} in tests and examples", count(places.len(), "possible secret")),
+        detail: "The values are not shown here. Make sure that none of them opens anything real.".into(),
+        severity: Severity::Low,
+        confidence: 0.4,
+        evidence: places.into_iter().take(8).collect(),
+    })
 }
 
 fn is_lock(name: &str) -> bool {
@@ -95,14 +113,14 @@ fn is_lock(name: &str) -> bool {
         || name.ends_with(".map")
 }
 
-fn issue(path: &str, line: usize, kind: String, sure: f64, in_test: bool) -> Issue {
+fn issue(path: &str, line: usize, kind: String, sure: f64) -> Issue {
     Issue {
         subject: path.to_string(),
         weakness: "hard-coded secret".into(),
         title: format!("{kind} in `{path}`"),
         detail: "The value is not shown here. Take it out of the file and of the history, and replace it where it is used.".into(),
-        severity: if in_test { Severity::Low } else { Severity::High },
-        confidence: if in_test { sure * 0.4 } else { sure },
+        severity: Severity::High,
+        confidence: sure,
         evidence: vec![format!("{path}:{line}")],
     }
 }
