@@ -112,7 +112,7 @@ pub(super) fn count(number: usize, what: &str) -> String {
 }
 
 pub(super) fn percent(part: usize, whole: usize) -> String {
-    if whole == 0 { "0%".into() } else { format!("{}%", (100 * part + whole / 2) / whole) }
+    format!("{}%", (100 * part + whole / 2).checked_div(whole).unwrap_or(0))
 }
 
 pub(super) fn rounded(number: f64) -> f64 {

@@ -169,3 +169,11 @@ fn is_generated(text: &str) -> bool {
     let lines = text.lines().count().max(1);
     head.iter().any(says) || (text.len() > 20_000 && text.len() / lines > MAX_MEAN_LINE)
 }
+
+/// The facts of one text, as if it were a file.
+#[cfg(test)]
+pub(crate) fn facts_of(path: &str, text: &str) -> FileFacts {
+    let file = File { path: path.to_string(), bytes: text.len() as u64 };
+    let deadline = Instant::now() + TIME;
+    Reader::default().read(&file, text.to_string(), deadline).expect("a path of a known language")
+}

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::super::facts::{Assign, Call, Constant, Mark, MarkKind, Markup, Span};
+use super::super::facts::{Assign, Call, Constant, Import, Mark, MarkKind, Markup, Span};
 use super::super::grammar::*;
 use super::super::names::Style;
 use super::{Opened, Walk, row, span, words};
@@ -28,10 +28,23 @@ impl<'t> Walk<'_, 't> {
         let name = self.last_name(target);
         let arguments = node.child_by_field_name("arguments").or_else(|| {
             let last = node.child_count().checked_sub(1)?;
-            node.child(last as u32).filter(|_| is_macro)
+            node.child(last).filter(|_| is_macro)
         });
         let callee = Span { start: start as u32, end: target.end_byte() as u32 };
-        self.record(node, name, callee, arguments.map(span).unwrap_or_default(), is_macro);
+        let arguments = arguments.map(span).unwrap_or_default();
+        if self.grammar.language.is_script() && self.text_of(name) == "require" {
+            self.required(node, arguments);
+        }
+        self.record(node, name, callee, arguments, is_macro);
+    }
+
+    /// `require('./cart')`
+    fn required(&mut self, node: Node<'t>, arguments: Span) {
+        let path = self.text_of(arguments).trim_matches(['(', ')']).trim();
+        let inner = path.trim_matches(['"', '\'']);
+        if inner.len() + 2 == path.len() {
+            self.facts.imports.push(Import { path: inner.to_string(), line: row(node) });
+        }
     }
 
     /// `a.b::<T>.c` is called `c`.
@@ -130,10 +143,9 @@ impl<'t> Walk<'_, 't> {
         let depth = self.loop_depth();
         let own =
             self.loops.last().is_some_and(|body| depth > 0 && words(target).any(|w| body.names.contains(&w)));
-        if declares && depth > 0 && !(self.grammar.language == Language::Python && self.known(target)) {
-            if let Some(body) = self.loops.last_mut() {
-                body.names.extend(words(target));
-            }
+        let known = self.grammar.language == Language::Python && self.known(target);
+        if let Some(body) = self.loops.last_mut().filter(|_| declares && depth > 0 && !known) {
+            body.names.extend(words(target));
         }
         self.discarded(node, target, value);
         self.constant_by_convention(node, name);

@@ -205,7 +205,9 @@ impl<'t> Walk<'_, 't> {
             _ => {
                 let exported = |around: &&Node| around.kind() == "export_statement";
                 self.ancestors.iter().rev().take(3).find(exported).is_some()
-                    || self.parent().is_some_and(|parent| self.slice(parent).contains("exports."))
+                    || self.parent().is_some_and(|parent| {
+                        parent.kind() == "assignment_expression" && self.slice(parent).contains("exports.")
+                    })
             }
         }
     }

@@ -69,5 +69,5 @@ impl<'t> Walk<'_, 't> {
 }
 
 pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.child_count()).filter_map(move |index| node.child(index as u32))
+    (0..node.child_count()).filter_map(move |index| node.child(index))
 }

@@ -97,13 +97,13 @@ fn modules(look: &Look, tests: usize) -> Option<Pattern> {
     let subjects: HashSet<String> =
         look.survey.files.iter().filter(|f| f.is_test).map(|f| subject_of(&f.path)).collect();
     let with_code: Vec<&FileFacts> =
-        look.products().filter(|file| file.functions.iter().any(|f| !f.in_test && f.lines > 2)).collect();
+        look.products().filter(|file| file.functions.iter().any(|f| !f.in_test && f.lines > 1)).collect();
     let is_tested = |file: &&&FileFacts| {
         subjects.contains(&subject_of(&file.path))
             || file.functions.iter().any(|f| f.is_test || (!f.in_test && coverage.reaches(file, f)))
     };
     let (tested, untested): (Vec<&FileFacts>, Vec<&FileFacts>) =
-        with_code.iter().partition(|file| is_tested(&file));
+        with_code.iter().partition(|file| is_tested(file));
     let functions: usize = look.products().flat_map(|file| &file.functions).filter(|f| !f.in_test).count();
     let per_function = tests as f64 / functions.max(1) as f64;
     (with_code.len() >= 3).then(|| Pattern {

@@ -79,7 +79,7 @@ pub(super) fn issues(file: &FileFacts) -> Vec<Issue> {
             let quoted = [format!("\"{mark}"), format!("'{mark}"), format!("`{mark}")]
                 .iter()
                 .any(|text| compact.contains(text));
-            let after = || file.text.lines().skip(index).take(4).any(|line| is_cleaned(line));
+            let after = || file.text.lines().skip(index).take(4).any(is_cleaned);
             let excused = *what == "unescaped markup" && after();
             if !excused
                 && file.language.ends_with(language)
