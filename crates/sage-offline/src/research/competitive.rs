@@ -93,12 +93,9 @@ fn named(tree: &Tree, query: &Query) -> Vec<Finding> {
             for sentence in sentences(&piece.text).into_iter().map(str::trim) {
                 let lower = format!(" {} ", sentence.to_lowercase());
                 let compares = COMPARES.iter().any(|word| lower.contains(word));
-                if (compares || section) && names_something(sentence) {
-                    let title = if section {
-                        format!("{}: {}", file.path, head)
-                    } else {
-                        format!("{}: compares", file.path)
-                    };
+                if (compares || section) && names_something(sentence, section) {
+                    let under = piece.headings.last().map_or("compares", String::as_str);
+                    let title = format!("{}: {under}", file.path);
                     let share = query.share(&format!("{head} {sentence}"));
                     found.push(Finding {
                         title,
@@ -117,10 +114,12 @@ fn named(tree: &Tree, query: &Query) -> Vec<Finding> {
     found
 }
 
-/// A word that begins large within the sentence: a name, unless it is the first one.
-fn names_something(sentence: &str) -> bool {
-    let mut words =
-        sentence.split_whitespace().skip(1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+/// A word that begins large outside of code: a name, unless it begins the sentence.
+fn names_something(sentence: &str, section: bool) -> bool {
+    let prose: Vec<&str> = sentence.split('`').step_by(2).collect();
+    let prose = prose.join(" ");
+    let words = prose.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let mut words = words.skip(usize::from(!section));
     words.any(|word| {
         word.len() > 1 && word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase)
     })

@@ -69,6 +69,14 @@ impl Counted {
     }
 }
 
+impl Counted {
+    /// Whether it has enough different terms not to be a chance: one of two, two of three or four, three of more.
+    pub fn meets(&self) -> bool {
+        let has = self.counts.iter().filter(|count| **count > 0).count();
+        has >= self.counts.len().div_ceil(2).clamp(1, 3)
+    }
+}
+
 /// Counts terms, and remembers what each word came to.
 #[derive(Debug)]
 pub(crate) struct Counter<'q> {
