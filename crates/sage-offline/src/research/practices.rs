@@ -45,6 +45,11 @@ pub(super) fn practices(tree: &Tree, places: &Places, subject: &Subject) -> Repo
     let mut rules = rules(tree, &subject.query);
     let about = |rule: &Finding| rule.confidence < 1.0 || subject.query.share(&rule.title) > 0.0;
     rules.retain(about);
+    for rule in &mut rules {
+        // Most rules hold for everything; here those come first that are about it.
+        let share = subject.query.share(&rule.title);
+        rule.relevance = super::library::rounded(rule.relevance * (0.6 + 0.4 * share));
+    }
     rules.sort_by(|a, b| b.relevance.total_cmp(&a.relevance));
     let known = rules.len();
     // A rule is shown as a rule, not as a passage as well.

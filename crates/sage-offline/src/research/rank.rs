@@ -77,6 +77,16 @@ impl Counted {
     }
 }
 
+impl std::ops::Add for Counted {
+    type Output = Counted;
+
+    fn add(mut self, other: Counted) -> Counted {
+        self.length += other.length;
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self
+    }
+}
+
 /// Counts terms, and remembers what each word came to.
 #[derive(Debug)]
 pub(crate) struct Counter<'q> {

@@ -5,7 +5,7 @@ use crate::walk::Tree;
 
 use super::library::comments::is_code;
 use super::library::excerpt::cut;
-use super::library::{Library, is_test, rounded};
+use super::library::{Library, is_test, rounded, within};
 use super::rank::Counter;
 use super::{Places, Subject, dependencies};
 
@@ -24,11 +24,11 @@ pub(super) fn solutions(tree: &Tree, places: &Places, subject: &Subject) -> Repo
     let foreign = library.search(8, |passage| passage.origin.is_foreign());
     let texts = texts(tree, subject);
     let summary = format!(
-        "{} texts in the code, {} passages of the project and {} of its dependencies speak about \"{}\".",
+        "About \"{}\": {} texts in the code, {} passages of the project, {} of its dependencies.",
+        subject.title,
         texts.len(),
         own.len(),
-        foreign.len(),
-        subject.title
+        foreign.len()
     );
     let mut report = Report { summary, ..Report::default() };
     let place = texts.first().and_then(|finding| finding.evidence.first());
@@ -59,7 +59,7 @@ fn texts(tree: &Tree, subject: &Subject) -> Vec<Finding> {
     let mut counter = Counter::new(&subject.query);
     let mut found = Vec::new();
     let code = tree.files.iter().filter(|file| is_code(file.extension()) && !is_test(&file.path));
-    for file in code.take(MAX_CODE_FILES) {
+    for file in within(code.take(MAX_CODE_FILES)) {
         let Some(text) = tree.text(file) else { continue };
         for (at, line) in text.lines().enumerate().filter(|(_, line)| line.contains(['"', '\'', '`'])) {
             for literal in literals(line) {

@@ -22,6 +22,8 @@ use prose::Piece;
 /// What a large project has beyond these says little more.
 const MAX_DOCUMENTS: usize = 400;
 const MAX_CODE_FILES: usize = 1_500;
+/// Of all documents, and of all code.
+const MAX_BYTES: u64 = 12 * 1024 * 1024;
 const MAX_PASSAGES: usize = 40_000;
 /// Of one file in one answer, so that one long document does not hide the others.
 const MAX_PER_PATH: usize = 3;
@@ -106,7 +108,7 @@ impl<'q> Library<'q> {
 
     /// README, docs, changelog, decisions: what the project wrote for people.
     pub fn add_documents(&mut self, tree: &Tree) {
-        for file in documents(tree).into_iter().take(MAX_DOCUMENTS) {
+        for file in within(documents(tree).into_iter().take(MAX_DOCUMENTS)) {
             let Some(text) = tree.text(file) else { continue };
             let origin = if is_changelog(file.name()) { Origin::Changelog } else { Origin::Document };
             self.documents += 1;
@@ -118,7 +120,7 @@ impl<'q> Library<'q> {
     pub fn add_comments(&mut self, tree: &Tree) {
         let code =
             tree.files.iter().filter(|file| comments::is_code(file.extension()) && !is_test(&file.path));
-        for file in code.take(MAX_CODE_FILES) {
+        for file in within(code.take(MAX_CODE_FILES)) {
             let Some(text) = tree.text(file) else { continue };
             self.code_files += 1;
             self.add(&file.path, &file.path, Origin::Comment, comments::comments(&text, file.extension()));
@@ -149,7 +151,7 @@ impl<'q> Library<'q> {
             }
             let heads = piece.headings.join(" > ");
             let shown = self.counter.count(&[title, &heads, &piece.text]);
-            let counted = self.counter.count(&[title, &heads, &piece.text, &piece.code]);
+            let counted = shown.clone() + self.counter.count(&[&piece.code]);
             let share = SHOWN_PART * shown.share() + (1.0 - SHOWN_PART) * counted.share();
             let title = if heads.is_empty() { title.to_string() } else { format!("{title}: {heads}") };
             let (text, line) = (piece.text, piece.line);
@@ -213,6 +215,15 @@ impl<'q> Library<'q> {
         }
         format!("{} as {} passages", parts.join(", "), self.passages.len())
     }
+}
+
+/// The first files that are together not too much to read.
+pub(crate) fn within<'a>(files: impl Iterator<Item = &'a File>) -> impl Iterator<Item = &'a File> {
+    let mut total = 0;
+    files.take_while(move |file| {
+        total += file.bytes;
+        total <= MAX_BYTES
+    })
 }
 
 pub(crate) fn rounded(number: f64) -> f64 {
