@@ -24,7 +24,7 @@ use serde_json::Value;
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
-        "critique" => draft::perform(request),
+        "specify" | "critique" => draft::perform(request),
         "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }

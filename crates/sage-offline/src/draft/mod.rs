@@ -6,10 +6,21 @@
 //! ```
 //! Every sentence is a fact with its place, or is marked as something to be decided. Nothing is invented.
 
+mod behaviour;
+mod brief;
 mod critique;
 mod earlier;
 mod fuzzy;
+mod markdown;
+mod near;
+mod passages;
 mod place;
+mod project;
+mod questions;
+mod requirements;
+mod risks;
+mod spec;
+mod uses;
 
 use serde_json::Value;
 
@@ -18,6 +29,7 @@ use earlier::Earlier;
 
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
+        "specify" => spec::perform(request),
         "critique" => critique::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }

@@ -1,0 +1,144 @@
+//! Everything that is known about a feature before a word is drafted.
+
+use super::behaviour::{Fail, Outside, fails, outside};
+use super::earlier::Earlier;
+use super::near::{Near, NearFile};
+use super::passages::{self, Passage};
+use super::project::{Project, body};
+use super::uses::{Use, Uses};
+use crate::code::{FileFacts, Function, Todo};
+use crate::request::Request;
+
+#[derive(Debug)]
+pub struct Brief<'a> {
+    pub title: String,
+    pub project: &'a Project,
+    pub uses: Uses<'a>,
+    pub earlier: Earlier,
+    pub near: Near,
+    /// Functions of the core, in the order of their files.
+    pub items: Vec<Item>,
+    pub says: Vec<Passage>,
+}
+
+/// A mark's own words, without the mark.
+pub fn words_of(todo: &Todo) -> &str {
+    let text = todo.text.trim().trim_start_matches(todo.mark);
+    text.trim_start_matches([':', ' ', '-']).trim_end_matches('.')
+}
+
+/// One function near the feature.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub file: usize,
+    pub function: usize,
+    pub fails: Vec<Fail>,
+    pub outside: Vec<(Outside, usize)>,
+    /// Calls from the product, outside of its own file.
+    pub callers: Vec<Use>,
+    /// Calls from its own file.
+    pub inside: Vec<Use>,
+    /// Calls from tests.
+    pub tests: Vec<Use>,
+}
+
+impl<'a> Brief<'a> {
+    pub fn of(request: &Request, project: &'a Project) -> Brief<'a> {
+        let uses = Uses::read(project);
+        let earlier = Earlier::read(&request.steps);
+        let title = match request.title.trim() {
+            "" => request.feature.replace('-', " "),
+            title => title.to_string(),
+        };
+        let near = Near::find(&title, project, &uses, &earlier);
+        let items = near.core.iter().flat_map(|near| items(near, project, &uses)).collect();
+        let says = passages::about(&near, project);
+        Brief { title, project, uses, earlier, near, items, says }
+    }
+
+    pub fn file(&self, index: usize) -> &'a FileFacts {
+        &self.project.sources[index]
+    }
+
+    pub fn function(&self, item: &Item) -> &'a Function {
+        &self.project.sources[item.file].functions[item.function]
+    }
+
+    /// `shop/payments.py:17`
+    pub fn place(&self, item: &Item) -> String {
+        self.file(item.file).at(self.function(item).line)
+    }
+
+    /// The calling function and the place of the call: `place` and `shop/orders.py:14`.
+    pub fn caller(&self, call: &Use) -> (String, String) {
+        let file = self.file(call.file);
+        let by = call.by.and_then(|by| file.functions.get(by)).map(Function::full_name);
+        (by.unwrap_or_else(|| file.path.clone()), file.at(call.line))
+    }
+
+    /// TODO and FIXME in the core and in what calls it.
+    pub fn todos(&self) -> Vec<(usize, &'a Todo)> {
+        let files = self.near.core.iter().chain(&self.near.callers);
+        files.flat_map(|near| self.file(near.file).todos.iter().map(|todo| (near.file, todo))).collect()
+    }
+
+    /// Ways to fail that no test seems to know: none that calls the function names the error or its text.
+    pub fn uncovered<'b>(&self, item: &'b Item) -> Vec<&'b Fail> {
+        let bodies: Vec<String> = item.tests.iter().map(|test| self.test_text(test)).collect();
+        let named = |fail: &Fail| {
+            let name = fail.short_name();
+            let by_name = |text: &String| !name.is_empty() && text.contains(name);
+            let by_text =
+                |text: &String| fail.message.as_ref().is_some_and(|message| text.contains(message.as_str()));
+            bodies.iter().any(|text| by_name(text) || by_text(text))
+        };
+        item.fails.iter().filter(|fail| !named(fail)).collect()
+    }
+
+    fn test_text(&self, test: &Use) -> String {
+        let file = self.file(test.file);
+        let Some(function) = test.by.and_then(|by| file.functions.get(by)) else { return String::new() };
+        body(file, function).iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Paths of the core, the nearest first.
+    pub fn core_paths(&self) -> Vec<String> {
+        self.near.core.iter().map(|near| self.file(near.file).path.clone()).collect()
+    }
+
+    pub fn caller_paths(&self) -> Vec<String> {
+        self.near.callers.iter().map(|near| self.file(near.file).path.clone()).collect()
+    }
+
+    /// Files with tests that call something of the core.
+    pub fn test_paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self
+            .items
+            .iter()
+            .flat_map(|item| &item.tests)
+            .map(|test| self.file(test.file).path.clone())
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}
+
+fn items(near: &NearFile, project: &Project, uses: &Uses) -> Vec<Item> {
+    let file = &project.sources[near.file];
+    let item = |&function: &usize| {
+        let all = uses.of(project, near.file, function);
+        let (tests, calls): (Vec<Use>, Vec<Use>) = all.into_iter().partition(|call| call.in_test);
+        let (inside, callers) = calls.into_iter().partition(|call| call.file == near.file);
+        Item {
+            file: near.file,
+            function,
+            fails: fails(file, &file.functions[function]),
+            outside: outside(file, &file.functions[function]),
+            callers,
+            inside,
+            tests,
+        }
+    };
+    near.functions.iter().map(item).collect()
+}

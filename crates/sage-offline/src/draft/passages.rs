@@ -1,0 +1,117 @@
+//! What the project's documents say about a feature, sentence by sentence, with the line.
+
+use super::near::Near;
+use super::project::{Document, Project};
+use crate::words::terms;
+
+const MOST: usize = 6;
+/// This share of the title's weight must be in a passage.
+const LEAST: f64 = 0.5;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Passage {
+    pub path: String,
+    pub line: usize,
+    /// The nearest heading above it.
+    pub heading: String,
+    pub text: String,
+}
+
+impl Passage {
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.path, self.line)
+    }
+
+    /// It says how something is or must be, in the words of promises.
+    pub fn promises(&self) -> bool {
+        let words =
+            ["can", "cannot", "must", "never", "always", "only", "will", "shall", "guarantees", "every"];
+        let mut said = self.text.split(|c: char| !c.is_alphanumeric());
+        !self.text.ends_with(':') && said.any(|word| words.contains(&word.to_lowercase().as_str()))
+    }
+}
+
+/// Passages that speak about the title, the most of it first.
+pub fn about(near: &Near, project: &Project) -> Vec<Passage> {
+    let all: f64 = near.wanted.iter().map(|(_, weight)| weight).sum();
+    let mut found: Vec<(f64, Passage)> = Vec::new();
+    for passage in project.documents.iter().flat_map(passages) {
+        let said = terms(&passage.text);
+        let known = near.wanted.iter().filter(|(term, _)| said.contains(term));
+        let share = known.map(|(_, weight)| weight).sum::<f64>() / all.max(f64::MIN_POSITIVE);
+        if share >= LEAST {
+            found.push((share, passage));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.into_iter().map(|(_, passage)| passage).take(MOST).collect()
+}
+
+/// Passages that name one of `names` as code: `charge`, `shop/payments.py`.
+pub fn naming(names: &[String], project: &Project) -> Vec<(String, Passage)> {
+    let mut found = Vec::new();
+    for passage in project.documents.iter().flat_map(passages) {
+        let spans: Vec<&str> = passage.text.split('`').skip(1).step_by(2).collect();
+        let is_it = |span: &str, name: &str| {
+            span == name || span.trim_end_matches("()") == name || span.starts_with(&format!("{name}("))
+        };
+        if let Some(name) = names.iter().find(|name| spans.iter().any(|span| is_it(span, name))) {
+            found.push((name.clone(), passage));
+        }
+    }
+    found
+}
+
+/// Paragraphs and items of a document; code blocks are not prose.
+pub fn passages(document: &Document) -> Vec<Passage> {
+    let mut found: Vec<Passage> = Vec::new();
+    let (mut heading, mut fenced, mut open) = (String::new(), false, false);
+    for (at, line) in document.text.lines().enumerate() {
+        let text = line.trim();
+        if text.starts_with("```") || text.starts_with("~~~") {
+            fenced = !fenced;
+            open = false;
+            continue;
+        }
+        let is_heading = text.starts_with('#');
+        if fenced || text.is_empty() || is_heading || text.starts_with("|--") || text.starts_with("<!--") {
+            open = false;
+            if is_heading && !fenced {
+                heading = text.trim_start_matches('#').trim().to_string();
+            }
+            continue;
+        }
+        let item = ["- ", "* ", "+ ", "| ", "> "].iter().find_map(|mark| text.strip_prefix(mark));
+        let numbered =
+            text.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok()).map(|(_, rest)| rest);
+        let begins = item.or(numbered);
+        match found.last_mut().filter(|_| open && begins.is_none()) {
+            Some(before) => before.text = format!("{} {text}", before.text),
+            None => {
+                let text = begins.unwrap_or(text).trim_end_matches('|').trim().to_string();
+                found.push(Passage {
+                    path: document.path.clone(),
+                    line: at + 1,
+                    heading: heading.clone(),
+                    text,
+                });
+                open = true;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: R6
+    #[test]
+    fn items_and_paragraphs_keep_their_lines() {
+        let text = "# Shop\n\nPay by\ncard.\n\n- one\n  more\n- two\n\n```\ncode\n```\n1. three\n";
+        let all = passages(&Document { path: "a.md".into(), text: text.into() });
+        let told: Vec<String> = all.iter().map(|p| format!("{} {} {}", p.line, p.heading, p.text)).collect();
+        assert_eq!(told, ["3 Shop Pay by card.", "6 Shop one more", "8 Shop two", "13 Shop three"]);
+    }
+}

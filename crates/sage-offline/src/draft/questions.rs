@@ -1,0 +1,284 @@
+//! The questions that a senior engineer would ask first, each made from a fact of this project.
+
+use super::behaviour::Outside;
+use super::brief::{Brief, Item};
+use super::markdown::{code, joined};
+use super::project::{body, function_at};
+use super::requirements::{Origin, Requirement};
+use crate::code::FileFacts;
+
+const MOST: usize = 14;
+/// Of one sort, so that none drowns the others.
+const MOST_OF_A_SORT: usize = 3;
+const MOST_REPORTED: usize = 6;
+
+/// The question, and the places it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub text: String,
+    pub evidence: Vec<String>,
+}
+
+pub fn ask(brief: &Brief, requirements: &[Requirement]) -> Vec<Question> {
+    let mut all = meaning(brief);
+    for sort in [
+        which(brief),
+        gaps(requirements),
+        failing(brief),
+        between(brief),
+        outside(brief),
+        data(brief),
+        signatures(brief),
+    ] {
+        all.extend(sort.into_iter().take(MOST_OF_A_SORT));
+    }
+    all.truncate(MOST);
+    all.extend(acceptance(brief));
+    all.extend(reported(brief));
+    all
+}
+
+fn question(text: String, evidence: Vec<String>) -> Question {
+    Question { text, evidence }
+}
+
+/// What the title means here.
+fn meaning(brief: &Brief) -> Vec<Question> {
+    let title = &brief.title;
+    let core: Vec<String> = brief.core_paths().iter().take(1).map(|path| code(path)).collect();
+    let unknown: Vec<String> = brief.near.unknown.iter().map(|word| format!("\"{word}\"")).collect();
+    let text = match (core.is_empty(), unknown.is_empty()) {
+        (true, _) if brief.project.sources.is_empty() => {
+            format!(
+                "There is no code yet: who needs \"{title}\", and what is the smallest thing that helps them?"
+            )
+        }
+        (true, _) => format!(
+            "No file of the project is about \"{title}\": is it new here, or does the project call it something else?"
+        ),
+        (false, false) => format!(
+            "Nothing in the project is called {}: what shall \"{title}\" do that {} does not do today?",
+            joined(&unknown),
+            joined(&core)
+        ),
+        (false, true) => format!("What shall \"{title}\" do that {} does not do today?", joined(&core)),
+    };
+    vec![question(text, Vec::new())]
+}
+
+/// Which of the near functions changes.
+fn which(brief: &Brief) -> Vec<Question> {
+    let Some(near) = brief.near.core.first() else {
+        let all: Vec<String> = central(brief).iter().map(|path| code(path)).collect();
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let text = format!("Where does it belong? The files that most others use are {}.", joined(&all));
+        return vec![question(text, central(brief))];
+    };
+    let items: Vec<&Item> =
+        brief.items.iter().filter(|item| item.file == near.file && brief.function(item).is_public).collect();
+    if items.len() < 2 {
+        return Vec::new();
+    }
+    let names: Vec<String> =
+        items.iter().take(5).map(|item| code(&brief.function(item).full_name())).collect();
+    let text = format!(
+        "Which of {} in {} changes, or does a new one stand beside them?",
+        joined(&names),
+        code(&brief.file(near.file).path)
+    );
+    vec![question(text, items.iter().take(5).map(|item| brief.place(item)).collect())]
+}
+
+/// The files with the most callers, when nothing is near.
+pub fn central(brief: &Brief) -> Vec<String> {
+    let mut used: Vec<(usize, String)> = Vec::new();
+    for (index, file) in brief.project.products() {
+        let calls = |function| brief.uses.of(brief.project, index, function).into_iter();
+        let mut users: Vec<usize> = (0..file.functions.len())
+            .flat_map(calls)
+            .map(|call| call.file)
+            .filter(|user| *user != index)
+            .collect();
+        users.sort_unstable();
+        users.dedup();
+        if !users.is_empty() {
+            used.push((users.len(), file.path.clone()));
+        }
+    }
+    used.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    used.into_iter().take(4).map(|(_, path)| path).collect()
+}
+
+/// What happens when it fails, for each that fails and is called.
+fn failing(brief: &Brief) -> Vec<Question> {
+    let mut items: Vec<&Item> = brief.items.iter().filter(|item| !item.fails.is_empty()).collect();
+    items.sort_by_key(|item| (item.callers.is_empty(), std::cmp::Reverse(item.fails.len())));
+    let ask = |(at, item): (usize, &Item)| {
+        let name = code(&brief.function(item).full_name());
+        let file = brief.file(item.file);
+        let ways: Vec<String> = item.fails.iter().take(3).map(|fail| fail.told()).collect();
+        let mut evidence: Vec<String> = item.fails.iter().take(3).map(|fail| file.at(fail.line)).collect();
+        let Some(call) = item.callers.first() else {
+            let text = format!("{name} fails with {}: who deals with that, and how?", joined(&ways));
+            return question(text, evidence);
+        };
+        let (caller, place) = brief.caller(call);
+        let caught = call.by.is_some_and(|by| catches(brief.file(call.file), by));
+        let how = if caught { "which deals with some errors" } else { "which catches nothing" };
+        evidence.push(place);
+        let text = format!("{name} fails with {}, up to {}, {how}", joined(&ways), code(&caller));
+        let ask = "what shall the user see, and what must not have happened by then?";
+        question(if at == 0 { format!("{text}: {ask}") } else { format!("The same for: {text}.") }, evidence)
+    };
+    items.into_iter().enumerate().map(ask).collect()
+}
+
+fn catches(file: &FileFacts, function: usize) -> bool {
+    let Some(function) = file.functions.get(function) else { return false };
+    let words =
+        ["try:", "try {", "except", "catch", "Err(", "if err != nil", ".map_err(", "unwrap_or", "?;", ")?"];
+    body(file, function).iter().any(|(_, line)| words.iter().any(|word| line.contains(word)))
+}
+
+/// Which known gaps are part of this?
+fn gaps(requirements: &[Requirement]) -> Vec<Question> {
+    let gaps: Vec<&Requirement> = requirements.iter().filter(|r| r.origin == Some(Origin::Gap)).collect();
+    let ids: Vec<String> = gaps.iter().map(|gap| gap.id.clone()).collect();
+    let text = match ids.len() {
+        0 => return Vec::new(),
+        1 => format!("{} is a known gap: is it part of this work, or does it stay?", ids[0]),
+        _ => format!("{} are known gaps: which of them are part of this work, and which stay?", joined(&ids)),
+    };
+    vec![question(text, gaps.iter().flat_map(|gap| gap.evidence.clone()).collect())]
+}
+
+/// What is true if the program stops after a call that matters and before the rest?
+fn between(brief: &Brief) -> Vec<Question> {
+    let mut found = Vec::new();
+    for item in brief.items.iter().filter(|item| !item.fails.is_empty() || !item.outside.is_empty()) {
+        for call in &item.callers {
+            let file = brief.file(call.file);
+            let Some(by) = call.by.and_then(|by| file.functions.get(by)) else { continue };
+            let is_code = |line: &str| {
+                !line.is_empty() && !["#", "//", "}", ")"].iter().any(|start| line.starts_with(start))
+            };
+            let rest =
+                body(file, by).into_iter().filter(|(at, line)| *at > call.line && is_code(line.trim()));
+            if rest.count() > 0 {
+                let text = format!(
+                    "{} goes on after {} has returned: what is true if the program stops in between, and who puts it right?",
+                    code(&by.full_name()),
+                    code(&brief.function(item).full_name()),
+                );
+                found.push(question(text, vec![format!("{}-{}", file.at(call.line), by.end())]));
+                break;
+            }
+        }
+    }
+    found.truncate(2);
+    found
+}
+
+/// What is touched outside of the program.
+fn outside(brief: &Brief) -> Vec<Question> {
+    let mut found: Vec<(Outside, Question)> = Vec::new();
+    for item in &brief.items {
+        let name = code(&brief.function(item).full_name());
+        for (kind, line) in &item.outside {
+            let text = match kind {
+                Outside::Stored => format!(
+                    "{name} stores something: what is left if it is interrupted half way, or called twice; and what \
+                     becomes of data that exists already?"
+                ),
+                Outside::Network => format!(
+                    "{name} talks to another system: how long does it wait, what is tried again, and what is shown \
+                     when the other side is down?"
+                ),
+                Outside::Process => {
+                    format!("{name} starts a program: what if it is missing, hangs, or is stopped half way?")
+                }
+                Outside::Environment => {
+                    format!(
+                        "{name} reads the environment: does this need a new setting, and what is its default?"
+                    )
+                }
+            };
+            if found.iter().filter(|(known, _)| known == kind).count() == 0 {
+                found.push((*kind, question(text, vec![brief.file(item.file).at(*line)])));
+            }
+        }
+    }
+    found.into_iter().map(|(_, question)| question).collect()
+}
+
+/// Data files that near code names.
+fn data(brief: &Brief) -> Vec<Question> {
+    let mut found = Vec::new();
+    let endings = ["json", "csv", "sql", "db", "sqlite", "yaml", "yml", "toml", "xml", "proto", "prisma"];
+    let near: Vec<usize> = brief.near.core.iter().chain(&brief.near.callers).map(|near| near.file).collect();
+    for data in &brief.project.tree.files {
+        if !endings.contains(&data.extension()) || data.name().len() < 6 {
+            continue;
+        }
+        for &index in &near {
+            let file = brief.file(index);
+            let quotes =
+                |line: &str| ['"', '\''].iter().any(|q| line.contains(&format!("{}{q}", data.name())));
+            let line = file.text.lines().position(quotes);
+            if let Some(line) = line.filter(|line| function_at(file, line + 1).is_none_or(|f| !f.in_test)) {
+                let text = format!(
+                    "{} is used by {}: does its format change, and who converts what exists?",
+                    code(&data.path),
+                    code(&file.path)
+                );
+                found.push(question(text, vec![file.at(line + 1)]));
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// May a signature change that several files rely on?
+fn signatures(brief: &Brief) -> Vec<Question> {
+    let mut found = Vec::new();
+    for item in &brief.items {
+        let mut files: Vec<usize> = item.callers.iter().map(|call| call.file).collect();
+        files.dedup();
+        if files.len() > 1 {
+            let text = format!(
+                "{} is called in {} places of {} files: may its signature change, or must the old one go on working?",
+                code(&brief.function(item).full_name()),
+                item.callers.len(),
+                files.len()
+            );
+            let places = item.callers.iter().map(|call| brief.caller(call).1).take(4).collect();
+            found.push(question(text, places));
+        }
+    }
+    found
+}
+
+/// How one would see that it is done.
+fn acceptance(brief: &Brief) -> Vec<Question> {
+    let tests = brief.test_paths();
+    let near =
+        tests.first().map(|path| format!("; {} is where it would stand", code(path))).unwrap_or_default();
+    let text = format!("Which example shows that it is done? One input and what must come out{near}.");
+    vec![question(text, Vec::new())]
+}
+
+/// What the steps before could not answer, each once.
+fn reported(brief: &Brief) -> Vec<Question> {
+    let mut found: Vec<Question> = Vec::new();
+    for (step, asked) in brief.earlier.questions() {
+        let text = format!("{} ({})", asked.trim(), code(step));
+        if !found.iter().any(|known| known.text.starts_with(asked.trim())) {
+            found.push(question(text, Vec::new()));
+        }
+    }
+    found.truncate(MOST_REPORTED);
+    found
+}

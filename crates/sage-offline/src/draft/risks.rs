@@ -1,0 +1,73 @@
+//! What may go wrong, from figures and from what earlier steps found in the same files.
+
+use super::brief::Brief;
+use super::markdown::{code, count, joined, places, short};
+use super::place;
+
+/// Above this a function is hard to change (cyclomatic).
+const COMPLEX: usize = 10;
+const LONG_LINES: usize = 60;
+const MANY_CALLERS: usize = 3;
+const MOST_FOUND: usize = 4;
+
+pub fn name(brief: &Brief) -> Vec<String> {
+    let mut risks = Vec::new();
+    risks.extend(untested(brief));
+    for item in &brief.items {
+        let function = brief.function(item);
+        if function.complexity > COMPLEX || function.lines > LONG_LINES {
+            let figures =
+                format!("{} and a complexity of {}", count(function.lines, "line"), function.complexity);
+            risks.push(format!("{} (`{}`) has {figures}.", code(&function.full_name()), brief.place(item)));
+        }
+        if item.callers.len() >= MANY_CALLERS {
+            let at: Vec<String> = item.callers.iter().map(|call| brief.caller(call).1).collect();
+            let calls = count(item.callers.len(), "place");
+            risks.push(format!(
+                "{} is called from {calls}: {}.",
+                code(&function.full_name()),
+                places(&at, 4)
+            ));
+        }
+    }
+    risks.extend(found(brief));
+    if brief.project.commands.test.is_empty() && !brief.project.sources.is_empty() {
+        risks.push("No command that runs tests is known, so nothing would notice a break.".to_string());
+    }
+    if brief.project.left_out > 0 {
+        let files = count(brief.project.left_out, "file");
+        risks.push(format!("{files} of the project were not read (too large, too many, or not text)."));
+    }
+    risks
+}
+
+fn untested(brief: &Brief) -> Option<String> {
+    let bare = brief.items.iter().filter(|item| item.tests.is_empty() && brief.function(item).is_public);
+    let names: Vec<String> = bare
+        .map(|item| format!("{} (`{}`)", code(&brief.function(item).full_name()), brief.place(item)))
+        .collect();
+    match names.len() {
+        0 => None,
+        n if n > 6 => Some(format!(
+            "{n} public functions near it are called by no test: {} and {} more.",
+            names[..5].join(", "),
+            n - 5
+        )),
+        _ => Some(format!("No test calls {} directly.", joined(&names))),
+    }
+}
+
+/// Findings about quality, speed and safety in files of the core.
+fn found(brief: &Brief) -> Vec<String> {
+    let kinds = ["quality", "security", "performance", "errors", "accessibility", "risk"];
+    let core = brief.core_paths();
+    let near = |evidence: &String| core.iter().any(|path| path == place::split(evidence).0);
+    let all = brief.earlier.findings().into_iter();
+    let here = all.filter(|(_, f)| kinds.contains(&f.kind.as_str()) && f.evidence.iter().any(near));
+    here.take(MOST_FOUND)
+        .map(|(step, f)| {
+            let at: Vec<String> = f.evidence.iter().filter(|evidence| near(evidence)).cloned().collect();
+            format!("{} ({}; {})", short(&f.title, 160), code(step), places(&at, 3))
+        })
+        .collect()
+}
