@@ -24,8 +24,9 @@ use serde_json::Value;
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
-        "specify" | "plan" | "critique" | "implement" | "implement.backend" | "implement.frontend"
-        | "implement.fix" | "clean" | "swarm.plan" | "swarm.implement" => draft::perform(request),
+        "specify" | "plan" | "critique" | "devops.prepare" | "document" | "swarm.audit" | "implement"
+        | "implement.backend" | "implement.frontend" | "implement.fix" | "clean" | "swarm.plan"
+        | "swarm.implement" => draft::perform(request),
         "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }

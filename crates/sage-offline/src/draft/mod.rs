@@ -6,9 +6,12 @@
 //! ```
 //! Every sentence is a fact with its place, or is marked as something to be decided. Nothing is invented.
 
+mod audit;
 mod behaviour;
 mod brief;
 mod critique;
+mod devops;
+mod docs;
 mod earlier;
 mod found;
 mod fuzzy;
@@ -21,6 +24,7 @@ mod project;
 mod questions;
 mod requirements;
 mod risks;
+mod settings;
 mod spec;
 mod swarm;
 mod task;
@@ -39,6 +43,9 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
         "specify" => spec::perform(request),
         "plan" => plan::perform(request),
+        "devops.prepare" => devops::perform(request),
+        "document" => docs::perform(request),
+        "swarm.audit" => audit::perform(request),
         "swarm.plan" => swarm::perform(request),
         "implement" | "implement.backend" | "implement.frontend" | "implement.fix" | "swarm.implement"
         | "clean" => undone::perform(request),

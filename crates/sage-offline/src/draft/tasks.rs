@@ -112,7 +112,12 @@ impl Tasks<'_, '_> {
             }
             for fail in &open {
                 let place = brief.file(index).at(fail.line);
-                acceptance.push(format!("A test shows {name} failing with {} (`{place}`).", fail.told()));
+                let id = self
+                    .requirements
+                    .iter()
+                    .find(|r| r.origin == Some(Origin::Untested) && r.evidence.contains(&place));
+                let id = id.map(|requirement| format!("{}: a", requirement.id)).unwrap_or("A".to_string());
+                acceptance.push(format!("{id} test shows {name} failing with {} (`{place}`).", fail.told()));
             }
             if item.tests.is_empty() || !open.is_empty() {
                 names.push(name);
@@ -166,17 +171,19 @@ impl Tasks<'_, '_> {
     fn callers(&mut self, core: &[(usize, String)], answers: &[String]) {
         for near in self.brief.near.callers.clone() {
             let file = self.brief.file(near.file);
-            let called = core.iter().filter(|(index, _)| calls(self.brief, near.file, *index));
-            let mut depends_on: Vec<String> = called.map(|(_, id)| id.clone()).collect();
+            let called: Vec<String> =
+                near.why.iter().map(|why| why.trim_start_matches("calls ").to_string()).collect();
+            let of_core = core.iter().filter(|(index, _)| calls(self.brief, near.file, *index));
+            let mut depends_on: Vec<String> = of_core.map(|(_, id)| id.clone()).collect();
             if depends_on.is_empty() {
                 depends_on = answers.to_vec();
             }
             let functions = near.functions.iter().filter_map(|at| file.functions.get(*at));
             let names: Vec<String> =
                 functions.take(5).map(|f| format!("{} :{}", code(&f.full_name()), f.line)).collect();
-            let within = if names.is_empty() { String::new() } else { format!(" in {}", names.join(", ")) };
+            let within = if names.is_empty() { String::new() } else { format!(", in {}", joined(&names)) };
             let detail =
-                format!("It {}{within}.{}", near.why.join(", "), found::sentences(self.brief, &file.path));
+                format!("It calls {}{within}.{}", joined(&called), found::sentences(self.brief, &file.path));
             let task = Task {
                 title: format!("Adapt {}", code(&file.path)),
                 detail,
@@ -290,6 +297,15 @@ impl Tasks<'_, '_> {
         let touches = |requirement: &&Requirement| {
             requirement.evidence.iter().any(|at| super::place::split(at).0 == path)
         };
+        let is_first = |requirement: &Requirement| {
+            requirement.evidence.first().is_some_and(|at| super::place::split(at).0 == path)
+        };
+        // What is to be tested first has a task of its own, and what is kept belongs to the file that offers it.
+        let meant = |requirement: &&Requirement| match requirement.origin {
+            Some(Origin::Untested) => false,
+            Some(Origin::Kept) => is_first(requirement),
+            _ => true,
+        };
         let told = |requirement: &Requirement| match requirement.origin {
             Some(Origin::Gap) => {
                 let place = requirement.evidence.first().cloned().unwrap_or_default();
@@ -302,7 +318,7 @@ impl Tasks<'_, '_> {
             Some(Origin::Promised) => format!("{}: what the documents promise still holds.", requirement.id),
             Some(Origin::Untested) | None => format!("{} holds.", requirement.id),
         };
-        let mut all: Vec<String> = self.requirements.iter().filter(touches).map(told).collect();
+        let mut all: Vec<String> = self.requirements.iter().filter(touches).filter(meant).map(told).collect();
         all.extend(self.command_passes("test"));
         all
     }
