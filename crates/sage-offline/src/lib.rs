@@ -23,6 +23,9 @@ use serde_json::Value;
 
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
+    if let Some(result) = code::perform(request) {
+        return result;
+    }
     match request.operation.as_str() {
         "specify" | "plan" | "critique" | "devops.prepare" | "document" | "swarm.audit" | "implement"
         | "implement.backend" | "implement.frontend" | "implement.fix" | "clean" | "swarm.plan"

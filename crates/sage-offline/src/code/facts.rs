@@ -205,6 +205,8 @@ pub(crate) enum MarkKind {
     EveryPair,
     DeepLoop,
     AwaitInLoop,
+    /// `x in list`; the note is the list.
+    LookupInLoop,
     Unsafe,
 }
 

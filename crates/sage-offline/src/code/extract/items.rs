@@ -71,10 +71,11 @@ impl<'t> Walk<'_, 't> {
         let is_test = named_test || self.is_test_function(node, &name, &lead);
         let body = node.child_by_field_name("body");
         let signature = self.signature(whole, body);
+        let line = row(node.child_by_field_name("name").unwrap_or(whole));
         let function = Function {
             owner: self.owner_name(node),
-            line: row(node.child_by_field_name("name").unwrap_or(whole)),
-            lines: whole.end_position().row - whole.start_position().row + 1,
+            line,
+            lines: whole.end_position().row + 2 - line,
             params: shape.params,
             typed_params: shape.typed,
             returns_typed: shape.returns_typed,
@@ -101,6 +102,7 @@ impl<'t> Walk<'_, 't> {
         let end = body.map_or(whole.end_byte(), |body| body.start_byte());
         let text = self.text.get(whole.start_byte()..end).unwrap_or_default();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")");
         let text = text.trim_end_matches([':', '{', ' ', ';']).trim_end_matches("=>").trim_end();
         cut(text, 160)
     }
@@ -173,7 +175,9 @@ impl<'t> Walk<'_, 't> {
 
     fn is_public(&self, node: Node<'t>, name: &str) -> bool {
         match self.grammar.language {
-            Language::Rust => children(node).any(|child| child.kind() == "visibility_modifier"),
+            Language::Rust => {
+                children(node).any(|c| c.kind() == "visibility_modifier" && self.slice(c) == "pub")
+            }
             Language::Python => !name.starts_with('_'),
             Language::Go => name.starts_with(char::is_uppercase),
             Language::Java => self.modifiers(node).contains("public"),
