@@ -7,6 +7,8 @@
 pub mod code;
 mod draft;
 mod finding;
+mod history;
+mod logs;
 mod parts;
 mod request;
 pub mod research;
@@ -27,10 +29,9 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
         return result;
     }
     match request.operation.as_str() {
-        "specify" | "plan" | "critique" | "devops.prepare" | "document" | "swarm.audit" | "implement"
-        | "implement.backend" | "implement.frontend" | "implement.fix" | "clean" | "swarm.plan"
-        | "swarm.implement" => draft::perform(request),
-        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
+        name if research::OPERATIONS.contains(&name) => research::perform(request),
+        name if draft::OPERATIONS.contains(&name) => draft::perform(request),
+        name if verify::OPERATIONS.contains(&name) => verify::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }

@@ -2,9 +2,10 @@
 
 use super::behaviour::{Fail, Outside, fails, outside};
 use super::earlier::Earlier;
+use super::markdown::code;
 use super::near::{Near, NearFile};
 use super::passages::{self, Passage};
-use super::project::{Project, body};
+use super::project::{Project, body, function_at, module_name};
 use super::uses::{Use, Uses};
 use crate::code::{FileFacts, Function, Todo};
 use crate::request::Request;
@@ -64,6 +65,31 @@ impl<'a> Brief<'a> {
         &self.project.sources[item.file].functions[item.function]
     }
 
+    /// A name that says which one: `charge`, `Cart.add`, `breakers::execute`.
+    pub fn name(&self, file: usize, function: usize) -> String {
+        let (home, function) = (self.file(file), &self.file(file).functions[function]);
+        let dot = if home.language == "Rust" { "::" } else { "." };
+        let owner = function.owner.as_deref();
+        let several = owner.is_none() && self.uses.named(&function.name) > 1;
+        match owner.or(several.then(|| module_name(&home.path))) {
+            Some(owner) => format!("{owner}{dot}{}", function.name),
+            None => function.name.clone(),
+        }
+    }
+
+    /// The name of a near function, as code.
+    pub fn called(&self, item: &Item) -> String {
+        code(&self.name(item.file, item.function))
+    }
+
+    /// What a line belongs to: its function, or its file.
+    pub fn home(&self, file: usize, line: usize) -> String {
+        let facts = self.file(file);
+        let inner = function_at(facts, line);
+        let at = inner.and_then(|inner| facts.functions.iter().position(|f| std::ptr::eq(f, inner)));
+        code(&at.map_or_else(|| facts.path.clone(), |at| self.name(file, at)))
+    }
+
     /// `shop/payments.py:17`
     pub fn place(&self, item: &Item) -> String {
         self.file(item.file).at(self.function(item).line)
@@ -72,7 +98,7 @@ impl<'a> Brief<'a> {
     /// The calling function and the place of the call: `place` and `shop/orders.py:14`.
     pub fn caller(&self, call: &Use) -> (String, String) {
         let file = self.file(call.file);
-        let by = call.by.and_then(|by| file.functions.get(by)).map(Function::full_name);
+        let by = call.by.filter(|by| *by < file.functions.len()).map(|by| self.name(call.file, by));
         (by.unwrap_or_else(|| file.path.clone()), file.at(call.line))
     }
 
@@ -110,17 +136,18 @@ impl<'a> Brief<'a> {
         self.near.callers.iter().map(|near| self.file(near.file).path.clone()).collect()
     }
 
-    /// Files with tests that call something of the core.
+    /// Files with tests that call something of the core, the one with the most such calls first.
     pub fn test_paths(&self) -> Vec<String> {
-        let mut paths: Vec<String> = self
-            .items
-            .iter()
-            .flat_map(|item| &item.tests)
-            .map(|test| self.file(test.file).path.clone())
-            .collect();
-        paths.sort();
-        paths.dedup();
-        paths
+        let mut paths: Vec<(usize, String)> = Vec::new();
+        for test in self.items.iter().flat_map(|item| &item.tests) {
+            let path = &self.file(test.file).path;
+            match paths.iter_mut().find(|(_, known)| known == path) {
+                Some((number, _)) => *number += 1,
+                None => paths.push((1, path.clone())),
+            }
+        }
+        paths.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        paths.into_iter().map(|(_, path)| path).collect()
     }
 }
 

@@ -95,8 +95,7 @@ fn undocumented(brief: &Brief) -> Vec<String> {
         .items
         .iter()
         .filter(|item| brief.function(item).is_public && brief.function(item).doc.is_none());
-    bare.map(|item| format!("{} (`{}`)", code(&brief.function(item).full_name()), brief.place(item)))
-        .collect()
+    bare.map(|item| format!("{} (`{}`)", brief.called(item), brief.place(item))).collect()
 }
 
 /// What was done according to the steps before; what is only planned is marked so.

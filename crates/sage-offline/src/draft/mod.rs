@@ -39,6 +39,22 @@ use brief::Brief;
 use earlier::Earlier;
 use project::Project;
 
+pub const OPERATIONS: &[&str] = &[
+    "specify",
+    "plan",
+    "critique",
+    "devops.prepare",
+    "document",
+    "implement",
+    "implement.backend",
+    "implement.frontend",
+    "implement.fix",
+    "clean",
+    "swarm.plan",
+    "swarm.implement",
+    "swarm.audit",
+];
+
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
         "specify" => spec::perform(request),

@@ -12,6 +12,7 @@ use crate::words::terms;
 /// More files than these are not near.
 const MOST_CORE: usize = 8;
 const MOST_CALLERS: usize = 8;
+const MOST_LOOSE: usize = 4;
 const MOST_FUNCTIONS: usize = 8;
 /// A file counts with this score, and with this share of the best one.
 const LEAST: f64 = 0.3;
@@ -21,13 +22,15 @@ const RELEVANT: f64 = 0.6;
 
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// Terms of the title that the sources know, with their weight.
+    /// Terms of the title with their weight; what no source knows weighs the most.
     pub wanted: Vec<(String, f64)>,
     /// Words of the title, as typed, that nothing in the project knows.
     pub unknown: Vec<String>,
     pub core: Vec<NearFile>,
     /// Files that call what the core offers.
     pub callers: Vec<NearFile>,
+    /// Where nothing is near: files that share a word with the title.
+    pub loose: Vec<NearFile>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +51,8 @@ impl Near {
         let mut scored: Vec<NearFile> =
             profiles.iter().map(|profile| near.score(profile, project, earlier)).collect();
         scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+        let mut loose = scored.clone();
+        loose.retain(|file| file.score >= LEAST / 3.0);
         let best = scored.first().map_or(0.0, |file| file.score);
         let offers = |near: &NearFile| {
             let file = &project.sources[near.file];
@@ -56,6 +61,10 @@ impl Near {
         scored.retain(|file| file.score >= LEAST && file.score >= best * LEAST_SHARE && offers(file));
         scored.truncate(MOST_CORE);
         near.core = scored;
+        if near.core.is_empty() {
+            loose.truncate(MOST_LOOSE);
+            near.loose = loose;
+        }
         near.callers = callers(&near.core, project, uses);
         near
     }
@@ -152,16 +161,16 @@ impl Profile {
     }
 }
 
-/// Rare terms weigh more; what no source knows weighs nothing.
+/// Rare terms weigh more. What no source knows weighs most: a file that lacks it lacks what the title is about.
 fn weights(title: &str, profiles: &[Profile]) -> Vec<(String, f64)> {
     let mut wanted = terms(title);
     wanted.sort();
     wanted.dedup();
     let weight = |term: String| {
         let known = profiles.iter().filter(|profile| profile.knows(&term)).count();
-        (known > 0).then(|| (term, (1.0 + profiles.len() as f64 / known as f64).ln()))
+        (term, (1.0 + profiles.len() as f64 / known.max(1) as f64).ln())
     };
-    wanted.into_iter().filter_map(weight).collect()
+    wanted.into_iter().map(weight).collect()
 }
 
 fn unknown(title: &str, profiles: &[Profile], project: &Project) -> Vec<String> {

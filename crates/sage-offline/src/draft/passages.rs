@@ -5,8 +5,11 @@ use super::project::{Document, Project};
 use crate::words::terms;
 
 const MOST: usize = 6;
-/// This share of the title's weight must be in a passage.
-const LEAST: f64 = 0.5;
+/// Of one heading, so that a long section does not hide the others.
+const MOST_OF_A_HEADING: usize = 2;
+/// This share of the title's weight must be in a passage or its heading, and this share of the best one.
+const LEAST: f64 = 0.3;
+const LEAST_SHARE: f64 = 0.6;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Passage {
@@ -36,15 +39,35 @@ pub fn about(near: &Near, project: &Project) -> Vec<Passage> {
     let all: f64 = near.wanted.iter().map(|(_, weight)| weight).sum();
     let mut found: Vec<(f64, Passage)> = Vec::new();
     for passage in project.documents.iter().flat_map(passages) {
-        let said = terms(&passage.text);
-        let known = near.wanted.iter().filter(|(term, _)| said.contains(term));
+        let (said, above) = (terms(&prose(&passage.text)), terms(&passage.heading));
+        let known = near.wanted.iter().filter(|(term, _)| said.contains(term) || above.contains(term));
         let share = known.map(|(_, weight)| weight).sum::<f64>() / all.max(f64::MIN_POSITIVE);
+        let itself = near.wanted.iter().any(|(term, _)| said.contains(term));
         if share >= LEAST {
-            found.push((share, passage));
+            // A heading alone says less.
+            found.push((if itself { share } else { share * 0.7 }, passage));
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().map(|(_, passage)| passage).take(MOST).collect()
+    let best = found.first().map_or(0.0, |(share, _)| *share);
+    let mut kept: Vec<Passage> = Vec::new();
+    for (_, passage) in found.into_iter().filter(|(share, _)| *share >= LEAST && *share >= best * LEAST_SHARE)
+    {
+        let alike = kept
+            .iter()
+            .filter(|known| known.path == passage.path && known.heading == passage.heading)
+            .count();
+        if kept.len() < MOST && alike < MOST_OF_A_HEADING {
+            kept.push(passage);
+        }
+    }
+    kept
+}
+
+/// Without paths: `run/mod.rs` does not speak about modes.
+fn prose(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !word.contains('/') && !word.contains("::"));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Passages that name one of `names` as code: `charge`, `shop/payments.py`.

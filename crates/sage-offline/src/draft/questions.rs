@@ -81,8 +81,7 @@ fn which(brief: &Brief) -> Vec<Question> {
     if items.len() < 2 {
         return Vec::new();
     }
-    let names: Vec<String> =
-        items.iter().take(5).map(|item| code(&brief.function(item).full_name())).collect();
+    let names: Vec<String> = items.iter().take(5).map(|item| brief.called(item)).collect();
     let text = format!(
         "Which of {} in {} changes, or does a new one stand beside them?",
         joined(&names),
@@ -116,7 +115,7 @@ fn failing(brief: &Brief) -> Vec<Question> {
     let mut items: Vec<&Item> = brief.items.iter().filter(|item| !item.fails.is_empty()).collect();
     items.sort_by_key(|item| (item.callers.is_empty(), std::cmp::Reverse(item.fails.len())));
     let ask = |(at, item): (usize, &Item)| {
-        let name = code(&brief.function(item).full_name());
+        let name = brief.called(item);
         let file = brief.file(item.file);
         let ways: Vec<String> = item.fails.iter().take(3).map(|fail| fail.told()).collect();
         let mut evidence: Vec<String> = item.fails.iter().take(3).map(|fail| file.at(fail.line)).collect();
@@ -156,36 +155,50 @@ fn gaps(requirements: &[Requirement]) -> Vec<Question> {
 
 /// What is true if the program stops after a call that matters and before the rest?
 fn between(brief: &Brief) -> Vec<Question> {
+    let acts = |item: &&Item| item.outside.iter().any(|(kind, _)| *kind != Outside::Environment);
     let mut found = Vec::new();
-    for item in brief.items.iter().filter(|item| !item.fails.is_empty() || !item.outside.is_empty()) {
-        for call in &item.callers {
+    for item in brief.items.iter().filter(|item| !item.fails.is_empty() || acts(item)) {
+        let unfinished = item.callers.iter().find_map(|call| {
             let file = brief.file(call.file);
-            let Some(by) = call.by.and_then(|by| file.functions.get(by)) else { continue };
-            let is_code = |line: &str| {
-                !line.is_empty() && !["#", "//", "}", ")"].iter().any(|start| line.starts_with(start))
-            };
-            let rest =
-                body(file, by).into_iter().filter(|(at, line)| *at > call.line && is_code(line.trim()));
-            if rest.count() > 0 {
-                let text = format!(
-                    "{} goes on after {} has returned: what is true if the program stops in between, and who puts it right?",
-                    code(&by.full_name()),
-                    code(&brief.function(item).full_name()),
-                );
-                found.push(question(text, vec![format!("{}-{}", file.at(call.line), by.end())]));
-                break;
-            }
+            let by = call.by.and_then(|by| file.functions.get(by))?;
+            goes_on(&body(file, by), call.line)
+                .then(|| (call, format!("{}-{}", file.at(call.line), by.end())))
+        });
+        if let Some((call, place)) = unfinished {
+            let text = format!(
+                "{} goes on after {} has returned: what is true if the program stops in between, and who puts it \
+                 right?",
+                code(&brief.caller(call).0),
+                brief.called(item),
+            );
+            found.push(question(text, vec![place]));
         }
     }
     found.truncate(2);
     found
 }
 
+/// More statements follow at the depth of the call; not another branch, and not only the end.
+fn goes_on(lines: &[(usize, &str)], call: usize) -> bool {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let Some((_, here)) = lines.iter().find(|(number, _)| *number == call) else { return false };
+    if here.contains("=>")
+        || here.trim_start().starts_with("return")
+        || here.contains("\"") && !here.contains('=')
+    {
+        return false;
+    }
+    let ends = ["}", ")", "]", "else", "elif", "except", "catch", "case", "finally", "#", "//", ".", "|"];
+    let follows =
+        |line: &str| !line.trim().is_empty() && !ends.iter().any(|end| line.trim_start().starts_with(end));
+    lines.iter().any(|(number, line)| *number > call && depth(line) == depth(here) && follows(line))
+}
+
 /// What is touched outside of the program.
 fn outside(brief: &Brief) -> Vec<Question> {
     let mut found: Vec<(Outside, Question)> = Vec::new();
     for item in &brief.items {
-        let name = code(&brief.function(item).full_name());
+        let name = brief.called(item);
         for (kind, line) in &item.outside {
             let text = match kind {
                 Outside::Stored => format!(
@@ -241,24 +254,25 @@ fn data(brief: &Brief) -> Vec<Question> {
     found
 }
 
-/// May a signature change that several files rely on?
+/// May a signature change that several files rely on? Asked for the one with the most.
 fn signatures(brief: &Brief) -> Vec<Question> {
-    let mut found = Vec::new();
-    for item in &brief.items {
+    let files = |item: &Item| {
         let mut files: Vec<usize> = item.callers.iter().map(|call| call.file).collect();
+        files.sort_unstable();
         files.dedup();
-        if files.len() > 1 {
-            let text = format!(
-                "{} is called in {} places of {} files: may its signature change, or must the old one go on working?",
-                code(&brief.function(item).full_name()),
-                item.callers.len(),
-                files.len()
-            );
-            let places = item.callers.iter().map(|call| brief.caller(call).1).take(4).collect();
-            found.push(question(text, places));
-        }
-    }
-    found
+        files.len()
+    };
+    let most = brief.items.iter().filter(|item| files(item) > 1).max_by_key(|item| item.callers.len());
+    let ask = |item: &Item| {
+        let text = format!(
+            "{} is called in {} places of {} files: may its signature change, or must the old one go on working?",
+            brief.called(item),
+            item.callers.len(),
+            files(item)
+        );
+        question(text, item.callers.iter().map(|call| brief.caller(call).1).take(4).collect())
+    };
+    most.map(ask).into_iter().collect()
 }
 
 /// How one would see that it is done.

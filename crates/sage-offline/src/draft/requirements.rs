@@ -8,6 +8,8 @@ use super::project::function_at;
 
 const MOST_GAPS: usize = 6;
 const MOST_PROMISES: usize = 4;
+/// Files of the core whose callers are listed.
+const MOST_KEPT: usize = 3;
 const MOST_TESTS: usize = 5;
 
 /// Where it comes from decides how it is read.
@@ -71,7 +73,7 @@ fn gaps(brief: &Brief) -> Vec<Requirement> {
         if caller.is_some() && !calls {
             continue;
         }
-        let home = function.map_or_else(|| code(&file.path), |function| code(&function.full_name()));
+        let home = brief.home(index, todo.line);
         let text = format!(
             "{home}: {} ({}). Closed by this work, or named here as out of scope.",
             quoted(words_of(todo), 200),
@@ -86,12 +88,12 @@ fn gaps(brief: &Brief) -> Vec<Requirement> {
 /// One for each file of the core that others call.
 fn kept(brief: &Brief) -> Vec<Requirement> {
     let mut found = Vec::new();
-    for near in &brief.near.core {
+    for near in brief.near.core.iter().take(MOST_KEPT) {
         let file = brief.file(near.file);
         let items = brief.items.iter().filter(|item| item.file == near.file && !item.callers.is_empty());
         let mut told = Vec::new();
         let mut evidence = Vec::new();
-        for item in items {
+        for item in items.take(4) {
             let callers: Vec<(String, String)> = item.callers.iter().map(|call| brief.caller(call)).collect();
             let mut names: Vec<String> = callers.iter().map(|(name, _)| code(name)).collect();
             names.dedup();
@@ -99,7 +101,7 @@ fn kept(brief: &Brief) -> Vec<Requirement> {
             names.truncate(3);
             let names =
                 if more > 0 { format!("{} and {more} more", names.join(", ")) } else { joined(&names) };
-            told.push(format!("{} (called by {names})", code(&brief.function(item).full_name())));
+            told.push(format!("{} (called by {names})", brief.called(item)));
             evidence.push(brief.place(item));
             evidence.extend(callers.into_iter().map(|(_, place)| place).take(3));
         }
@@ -128,7 +130,7 @@ fn untested(brief: &Brief) -> Vec<Requirement> {
             continue;
         }
         let ways: Vec<String> = open.iter().map(|fail| fail.told()).collect();
-        let name = code(&brief.function(item).full_name());
+        let name = brief.called(item);
         let today = match tests_of(brief, item).as_slice() {
             [] => format!("No test calls {name} itself today."),
             [one] => format!("Today {one} calls it, but not so that it fails like this."),

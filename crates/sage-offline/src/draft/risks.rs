@@ -1,6 +1,6 @@
 //! What may go wrong, from figures and from what earlier steps found in the same files.
 
-use super::brief::Brief;
+use super::brief::{Brief, Item};
 use super::markdown::{code, count, joined, places, short};
 use super::place;
 
@@ -8,6 +8,7 @@ use super::place;
 const COMPLEX: usize = 10;
 const LONG_LINES: usize = 60;
 const MANY_CALLERS: usize = 3;
+const MOST_RELIED_ON: usize = 3;
 const MOST_FOUND: usize = 4;
 
 pub fn name(brief: &Brief) -> Vec<String> {
@@ -18,18 +19,10 @@ pub fn name(brief: &Brief) -> Vec<String> {
         if function.complexity > COMPLEX || function.lines > LONG_LINES {
             let figures =
                 format!("{} and a complexity of {}", count(function.lines, "line"), function.complexity);
-            risks.push(format!("{} (`{}`) has {figures}.", code(&function.full_name()), brief.place(item)));
-        }
-        if item.callers.len() >= MANY_CALLERS {
-            let at: Vec<String> = item.callers.iter().map(|call| brief.caller(call).1).collect();
-            let calls = count(item.callers.len(), "place");
-            risks.push(format!(
-                "{} is called from {calls}: {}.",
-                code(&function.full_name()),
-                places(&at, 4)
-            ));
+            risks.push(format!("{} (`{}`) has {figures}.", brief.called(item), brief.place(item)));
         }
     }
+    risks.extend(relied_on(brief));
     risks.extend(found(brief));
     if brief.project.commands.test.is_empty() && !brief.project.sources.is_empty() {
         risks.push("No command that runs tests is known, so nothing would notice a break.".to_string());
@@ -41,11 +34,22 @@ pub fn name(brief: &Brief) -> Vec<String> {
     risks
 }
 
+/// What many places rely on.
+fn relied_on(brief: &Brief) -> Vec<String> {
+    let mut items: Vec<_> = brief.items.iter().filter(|item| item.callers.len() >= MANY_CALLERS).collect();
+    items.sort_by_key(|item| std::cmp::Reverse(item.callers.len()));
+    let told = |item: &&Item| {
+        let at: Vec<String> = item.callers.iter().map(|call| brief.caller(call).1).collect();
+        let calls = count(item.callers.len(), "place");
+        format!("{} is called from {calls}: {}.", brief.called(item), places(&at, 4))
+    };
+    items.iter().take(MOST_RELIED_ON).map(told).collect()
+}
+
 fn untested(brief: &Brief) -> Option<String> {
     let bare = brief.items.iter().filter(|item| item.tests.is_empty() && brief.function(item).is_public);
-    let names: Vec<String> = bare
-        .map(|item| format!("{} (`{}`)", code(&brief.function(item).full_name()), brief.place(item)))
-        .collect();
+    let names: Vec<String> =
+        bare.map(|item| format!("{} (`{}`)", brief.called(item), brief.place(item))).collect();
     match names.len() {
         0 => None,
         n if n > 6 => Some(format!(

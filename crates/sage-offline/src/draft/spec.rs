@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::brief::{Brief, Item, words_of};
 use super::markdown::{capital, code, count, joined, list, places, quoted, section, short, table};
+use super::near::NearFile;
 use super::project::{Project, about};
 use super::questions::{self, Question};
 use super::requirements::{self, Requirement, tests_of};
@@ -92,22 +93,9 @@ fn what_is_there(brief: &Brief) -> String {
     if brief.near.core.is_empty() {
         return nothing_near(brief);
     }
-    let near = brief.near.core.iter().chain(&brief.near.callers);
-    let row = |near: &super::near::NearFile| {
-        let file = brief.file(near.file);
-        let types =
-            file.types.iter().filter(|t| !t.in_test).map(|t| format!("{} :{}", code(&t.name), t.line));
-        let functions = near.functions.iter().filter_map(|at| file.functions.get(*at));
-        let mut offers: Vec<String> =
-            types.take(4).chain(functions.map(|f| format!("{} :{}", code(&f.full_name()), f.line))).collect();
-        let more = offers.len().saturating_sub(8);
-        offers.truncate(8);
-        offers.extend((more > 0).then(|| format!("{more} more")));
-        let mut why = near.why.clone();
-        why.truncate(3);
-        vec![code(&file.path), file.lines.to_string(), offers.join(", "), why.join(", ")]
-    };
-    let rows: Vec<Vec<String>> = near.map(row).collect();
+    let core = brief.near.core.iter().map(|near| file_row(brief, near, true));
+    let rows: Vec<Vec<String>> =
+        core.chain(brief.near.callers.iter().map(|near| file_row(brief, near, false))).collect();
     let tests = match brief.test_paths().as_slice() {
         [] => "No test calls any of the functions above.".to_string(),
         paths => format!("Tests that call them are in {}.", places(paths, 4)),
@@ -116,6 +104,21 @@ fn what_is_there(brief: &Brief) -> String {
         "{}\nThe numbers after the names are lines. {tests}",
         table(&["file", "lines:", "what it has", "near because of"], &rows)
     )
+}
+
+/// Path, lines, what it has, why it is near. Of a file that only calls, the calling functions are enough.
+fn file_row(brief: &Brief, near: &NearFile, core: bool) -> Vec<String> {
+    let file = brief.file(near.file);
+    let types =
+        file.types.iter().filter(|t| core && !t.in_test).map(|t| format!("{} :{}", code(&t.name), t.line));
+    let named = |at: &usize| format!("{} :{}", code(&brief.name(near.file, *at)), file.functions[*at].line);
+    let mut offers: Vec<String> = types.take(4).chain(near.functions.iter().map(named)).collect();
+    let more = offers.len().saturating_sub(8);
+    offers.truncate(8);
+    offers.extend((more > 0).then(|| format!("{more} more")));
+    let mut why = near.why.clone();
+    why.truncate(3);
+    vec![code(&file.path), file.lines.to_string(), offers.join(", "), why.join(", ")]
 }
 
 fn nothing_near(brief: &Brief) -> String {
@@ -128,13 +131,19 @@ fn nothing_near(brief: &Brief) -> String {
         true => String::new(),
         false => format!(" The files that most others use: {}.", joined(&central)),
     };
+    let shares = |near: &NearFile| format!("{} ({})", code(&brief.file(near.file).path), near.why.join(", "));
+    let loose: Vec<String> = brief.near.loose.iter().map(shares).collect();
+    let loose = match loose.is_empty() {
+        true => String::new(),
+        false => format!(" These share a word with the title: {}.", joined(&loose)),
+    };
     let read = if sources == 1 {
         "The 1 source file was".to_string()
     } else {
         format!("All {sources} source files were")
     };
     format!(
-        "{read} looked at; none is about \"{}\" by its name, its functions or what it speaks of.{used}",
+        "{read} looked at; none is about \"{}\" by its name, its functions or what it speaks of.{loose}{used}",
         brief.title
     )
 }

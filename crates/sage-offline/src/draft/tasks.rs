@@ -72,13 +72,7 @@ impl Tasks<'_, '_> {
             let names: Vec<String> = items
                 .iter()
                 .take(6)
-                .map(|item| {
-                    format!(
-                        "{} :{}",
-                        code(&self.brief.function(item).full_name()),
-                        self.brief.function(item).line
-                    )
-                })
+                .map(|item| format!("{} :{}", self.brief.called(item), self.brief.function(item).line))
                 .collect();
             let mut detail = match names.is_empty() {
                 true => String::new(),
@@ -105,7 +99,7 @@ impl Tasks<'_, '_> {
         let items = brief.items.iter().filter(|item| item.file == index && brief.function(item).is_public);
         let (mut names, mut acceptance) = (Vec::new(), Vec::new());
         for item in items {
-            let name = code(&brief.function(item).full_name());
+            let name = brief.called(item);
             let open = brief.uncovered(item);
             if item.tests.is_empty() {
                 acceptance.push(format!("A test calls {name} (`{}`).", brief.place(item)));
@@ -178,9 +172,10 @@ impl Tasks<'_, '_> {
             if depends_on.is_empty() {
                 depends_on = answers.to_vec();
             }
-            let functions = near.functions.iter().filter_map(|at| file.functions.get(*at));
-            let names: Vec<String> =
-                functions.take(5).map(|f| format!("{} :{}", code(&f.full_name()), f.line)).collect();
+            let named = |at: &usize| {
+                format!("{} :{}", code(&self.brief.name(near.file, *at)), file.functions[*at].line)
+            };
+            let names: Vec<String> = near.functions.iter().take(5).map(named).collect();
             let within = if names.is_empty() { String::new() } else { format!(", in {}", joined(&names)) };
             let detail =
                 format!("It calls {}{within}.{}", joined(&called), found::sentences(self.brief, &file.path));

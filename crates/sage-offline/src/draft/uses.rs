@@ -1,7 +1,7 @@
 //! Who calls what, by name and by what the calling file imports.
 //!
-//! There are no types here. A call counts for a function if the name is the only one of its kind in the project,
-//! or if the call's receiver or an import of the calling file names the function's module or type.
+//! There are no types here. A call counts for a function if its receiver names the function's module or type, if
+//! the calling file imports the module, or if the name is the only one of its kind in the project.
 
 use std::collections::BTreeMap;
 
@@ -51,32 +51,64 @@ impl<'a> Uses<'a> {
         uses
     }
 
+    /// How many functions of the product have this name.
+    pub fn named(&self, name: &str) -> usize {
+        self.named.get(name).copied().unwrap_or(0)
+    }
+
     /// The calls of one function, tests included, not those in itself.
     pub fn of(&self, project: &Project, file: usize, function: usize) -> Vec<Use> {
-        let home = &project.sources[file];
-        let wanted = &home.functions[function];
-        let only = self.named.get(wanted.name.as_str()).copied().unwrap_or(0) <= 1;
-        let own = |found: &&Found| !(found.at.file == file && found.at.by == Some(function));
-        let meant = |found: &&Found| {
-            let caller = &project.sources[found.at.file];
-            // A method of something else may have the same name as the only function: `list.append`.
-            let known = caller.path == home.path || names(caller, found.callee, home, wanted);
-            known || (only && !is_everyday(&wanted.name))
+        let wanted = &project.sources[file].functions[function];
+        let target = Target {
+            home: file,
+            path: &project.sources[file].path,
+            module: module_name(&project.sources[file].path),
+            function: wanted,
+            telling: self.named(&wanted.name) <= 1 && !is_everyday(&wanted.name),
         };
+        let own = |found: &&Found| !(found.at.file == file && found.at.by == Some(function));
+        let meant = |found: &&Found| target.is_meant(&project.sources[found.at.file], found);
         let all = self.calls.get(wanted.name.as_str()).into_iter().flatten();
         all.filter(own).filter(meant).map(|found| found.at.clone()).collect()
     }
 }
 
-/// The receiver or an import names the module or the type.
-fn names(caller: &FileFacts, callee: &str, home: &FileFacts, wanted: &Function) -> bool {
-    let module = module_name(&home.path);
-    let is_it = |word: &str| word == module || wanted.owner.as_deref() == Some(word);
-    let receiver = callee.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(is_it);
-    let segments =
-        |path: &str| path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).any(is_it);
-    let bare = callee == wanted.name;
-    receiver || (bare || wanted.owner.is_some()) && caller.imports.iter().any(|import| segments(&import.path))
+/// The function whose calls are looked for.
+struct Target<'a> {
+    home: usize,
+    path: &'a str,
+    module: &'a str,
+    function: &'a Function,
+    /// The name alone says which function it is.
+    telling: bool,
+}
+
+impl Target<'_> {
+    fn is_meant(&self, caller: &FileFacts, found: &Found) -> bool {
+        let mut segments =
+            found.callee.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|s| !s.is_empty());
+        segments.next();
+        let receiver = segments.next();
+        let here = found.at.file == self.home && caller.path == self.path;
+        match (&self.function.owner, receiver) {
+            (Some(owner), Some(receiver)) if receiver == owner => true,
+            (Some(owner), Some("self" | "Self" | "this" | "cls")) => {
+                let by = found.at.by.and_then(|by| caller.functions.get(by));
+                here && by.is_some_and(|by| by.owner.as_ref() == Some(owner))
+            }
+            (Some(_), _) => self.telling,
+            (None, None) => here || self.telling || self.is_imported(caller),
+            (None, Some(receiver)) => receiver == self.module || (self.telling && self.is_imported(caller)),
+        }
+    }
+
+    /// An import names the module: `shop.payments`, `./payments`, `super::payments::charge`.
+    fn is_imported(&self, caller: &FileFacts) -> bool {
+        let names = |path: &str| {
+            path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).any(|s| s == self.module)
+        };
+        caller.imports.iter().any(|import| names(&import.path))
+    }
 }
 
 /// Names that every library has too.
