@@ -41,6 +41,8 @@ pub struct Item {
     pub inside: Vec<Use>,
     /// Calls from tests.
     pub tests: Vec<Use>,
+    /// No test calls anything of that name.
+    pub is_untested: bool,
 }
 
 impl<'a> Brief<'a> {
@@ -77,6 +79,16 @@ impl<'a> Brief<'a> {
         }
     }
 
+    /// Public functions near the feature: those that the title names first, then those that most rely on.
+    pub fn public(&self) -> Vec<&Item> {
+        let mut items: Vec<&Item> = self.items.iter().filter(|item| self.function(item).is_public).collect();
+        let used = |item: &Item| item.callers.len() + item.inside.len() + item.tests.len();
+        let rank = |item: &Item| self.near.core.iter().position(|near| near.file == item.file);
+        let named = |item: &Item| self.near.names(&self.function(item).name);
+        items.sort_by_key(|item| (!named(item), rank(item), std::cmp::Reverse(used(item).min(5))));
+        items
+    }
+
     /// The name of a near function, as code.
     pub fn called(&self, item: &Item) -> String {
         code(&self.name(item.file, item.function))
@@ -110,6 +122,10 @@ impl<'a> Brief<'a> {
 
     /// Ways to fail that no test seems to know: none that calls the function names the error or its text.
     pub fn uncovered<'b>(&self, item: &'b Item) -> Vec<&'b Fail> {
+        // Tests may call it where only its name can be seen, which says nothing.
+        if item.tests.is_empty() && !item.is_untested {
+            return Vec::new();
+        }
         let bodies: Vec<String> = item.tests.iter().map(|test| self.test_text(test)).collect();
         let named = |fail: &Fail| {
             let name = fail.short_name();
@@ -164,6 +180,7 @@ fn items(near: &NearFile, project: &Project, uses: &Uses) -> Vec<Item> {
             outside: outside(file, &file.functions[function]),
             callers,
             inside,
+            is_untested: tests.is_empty() && !uses.perhaps_tested(&file.functions[function].name),
             tests,
         }
     };

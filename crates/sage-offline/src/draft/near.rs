@@ -7,11 +7,12 @@ use super::place;
 use super::project::{Project, about, module_name};
 use super::uses::Uses;
 use crate::code::FileFacts;
+use crate::finding::Finding;
 use crate::words::terms;
 
 /// More files than these are not near.
-const MOST_CORE: usize = 8;
-const MOST_CALLERS: usize = 8;
+const MOST_CORE: usize = 6;
+const MOST_CALLERS: usize = 6;
 const MOST_LOOSE: usize = 4;
 const MOST_FUNCTIONS: usize = 8;
 /// A file counts with this score, and with this share of the best one.
@@ -19,9 +20,11 @@ const LEAST: f64 = 0.3;
 const LEAST_SHARE: f64 = 0.45;
 /// A finding that is this relevant draws the files that it cites near.
 const RELEVANT: f64 = 0.6;
+const MOST_PLACES: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub struct Near {
+    pub title: String,
     /// Terms of the title with their weight; what no source knows weighs the most.
     pub wanted: Vec<(String, f64)>,
     /// Words of the title, as typed, that nothing in the project knows.
@@ -46,7 +49,8 @@ impl Near {
     pub fn find(title: &str, project: &Project, uses: &Uses, earlier: &Earlier) -> Near {
         let profiles: Vec<Profile> =
             project.products().map(|(index, file)| Profile::of(index, file)).collect();
-        let mut near = Near { wanted: weights(title, &profiles), ..Near::default() };
+        let mut near =
+            Near { title: title.to_string(), wanted: weights(title, &profiles), ..Near::default() };
         near.unknown = unknown(title, &profiles, project);
         let mut scored: Vec<NearFile> =
             profiles.iter().map(|profile| near.score(profile, project, earlier)).collect();
@@ -75,7 +79,7 @@ impl Near {
         let mut why: Vec<(f64, String)> = Vec::new();
         let mut score = 0.0;
         for (term, weight) in &self.wanted {
-            if let Some((strength, reason)) = profile.strength(term) {
+            if let Some((strength, reason)) = profile.strength(term, &self.typed(term)) {
                 score += strength * weight / all;
                 why.push((strength * weight, reason));
             }
@@ -90,12 +94,22 @@ impl Near {
         NearFile { file: profile.file, score, why, functions: self.functions(file) }
     }
 
+    /// The word of the title that a term comes from.
+    fn typed(&self, term: &String) -> String {
+        let is_it = |word: &&str| terms(word).contains(term);
+        self.title.split_whitespace().find(is_it).unwrap_or(term).to_lowercase()
+    }
+
+    /// Does a name share a term with the title?
+    pub fn names(&self, name: &str) -> bool {
+        terms(name).iter().any(|term| self.wanted.iter().any(|(wanted, _)| wanted == term))
+    }
+
     /// Public functions first, those that the title names before all.
     fn functions(&self, file: &FileFacts) -> Vec<usize> {
         let rank = |index: &usize| {
             let function = &file.functions[*index];
-            let named =
-                terms(&function.full_name()).iter().any(|term| self.wanted.iter().any(|(w, _)| w == term));
+            let named = self.names(&function.full_name());
             (!named, !function.is_public, *index)
         };
         let of_product =
@@ -148,7 +162,7 @@ impl Profile {
     }
 
     /// How strongly the file speaks of a term, and how one would say so.
-    fn strength(&self, term: &String) -> Option<(f64, String)> {
+    fn strength(&self, term: &String, typed: &str) -> Option<(f64, String)> {
         let offered = self.offers.iter().find(|(known, _)| known == term);
         match self.count(term) {
             _ if self.name.contains(term) => Some((1.0, "its name".to_string())),
@@ -156,7 +170,7 @@ impl Profile {
             _ if self.about.contains(term) => Some((0.6, "its first comment".to_string())),
             _ if self.folders.contains(term) => Some((0.45, "its folder".to_string())),
             0 => None,
-            count => Some(((0.1 + 0.04 * count as f64).min(0.3), format!("speaks of it {count}x"))),
+            count => Some(((0.1 + 0.04 * count as f64).min(0.3), format!("says \"{typed}\" {count}x"))),
         }
     }
 }
@@ -185,13 +199,14 @@ fn unknown(title: &str, profiles: &[Profile], project: &Project) -> Vec<String> 
     open.into_iter().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_string()).collect()
 }
 
-/// The step whose most relevant finding names a place in the file.
+/// The step whose most relevant finding names a place in the file. A finding about many places is about none.
 fn cited(path: &str, earlier: &Earlier) -> Option<(String, f64)> {
     let names = |evidence: &String| place::split(evidence).0 == path;
-    let found = earlier.findings().into_iter().find(|(_, found)| found.evidence.iter().any(names));
-    found
-        .filter(|(_, found)| found.relevance >= RELEVANT)
-        .map(|(step, found)| (step.to_string(), found.relevance))
+    let about = |found: &Finding| !found.is_convention() && found.evidence.len() <= MOST_PLACES;
+    let mut all =
+        earlier.findings().into_iter().filter(|(_, found)| found.relevance >= RELEVANT && about(found));
+    let found = all.find(|(_, found)| found.evidence.iter().any(names));
+    found.map(|(step, found)| (step.to_string(), found.relevance))
 }
 
 fn callers(core: &[NearFile], project: &Project, uses: &Uses) -> Vec<NearFile> {

@@ -25,13 +25,49 @@ impl Passage {
         format!("{}:{}", self.path, self.line)
     }
 
-    /// It says how something is or must be, in the words of promises.
-    pub fn promises(&self) -> bool {
+    /// The sentence of it that says the most about the title.
+    pub fn nearest(&self, near: &Near) -> String {
+        let weight = |sentence: &&str| {
+            let said = terms(&prose(sentence));
+            near.wanted.iter().filter(|(term, _)| said.contains(term)).map(|(_, weight)| weight).sum::<f64>()
+        };
+        let all = sentences(&self.text);
+        let best = all.iter().map(weight).fold(0.0, f64::max);
+        match all.iter().position(|sentence| weight(sentence) >= best) {
+            Some(at) if at > 0 && best > 0.0 => format!("... {}", all[at]),
+            // A short beginning needs what follows it.
+            _ => self.text.clone(),
+        }
+    }
+
+    /// A sentence about the title in the words of promises: how something is, must be or can never be.
+    pub fn promise(&self, near: &Near) -> Option<String> {
         let words =
             ["can", "cannot", "must", "never", "always", "only", "will", "shall", "guarantees", "every"];
-        let mut said = self.text.split(|c: char| !c.is_alphanumeric());
-        !self.text.ends_with(':') && said.any(|word| words.contains(&word.to_lowercase().as_str()))
+        let promises = |sentence: &&str| {
+            let said: Vec<&str> = sentence.split(|c: char| !c.is_alphanumeric()).collect();
+            let not_yet = sentence.to_lowercase().contains("not yet") || sentence.ends_with(':');
+            let table = sentence.contains(" | ");
+            !not_yet && !table && said.iter().any(|word| words.contains(&word.to_lowercase().as_str()))
+        };
+        let about =
+            |sentence: &&str| terms(&prose(sentence)).iter().any(|t| near.wanted.iter().any(|(w, _)| w == t));
+        sentences(&self.text).into_iter().filter(promises).find(about).map(str::to_string)
     }
+}
+
+/// Cut after `. ` before a capital letter.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(". ") {
+        if text[at + 2..].starts_with(|c: char| c.is_uppercase() || c == '`' || c == '*') {
+            found.push(text[start..=at].trim());
+            start = at + 2;
+        }
+    }
+    found.push(text[start..].trim());
+    found
 }
 
 /// Passages that speak about the title, the most of it first.

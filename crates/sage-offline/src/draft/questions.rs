@@ -10,7 +10,7 @@ use crate::code::FileFacts;
 const MOST: usize = 14;
 /// Of one sort, so that none drowns the others.
 const MOST_OF_A_SORT: usize = 3;
-const MOST_REPORTED: usize = 6;
+const MOST_REPORTED: usize = 4;
 
 /// The question, and the places it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +76,7 @@ fn which(brief: &Brief) -> Vec<Question> {
         let text = format!("Where does it belong? The files that most others use are {}.", joined(&all));
         return vec![question(text, central(brief))];
     };
-    let items: Vec<&Item> =
-        brief.items.iter().filter(|item| item.file == near.file && brief.function(item).is_public).collect();
+    let items: Vec<&Item> = brief.public().into_iter().filter(|item| item.file == near.file).collect();
     if items.len() < 2 {
         return Vec::new();
     }
@@ -113,7 +112,8 @@ pub fn central(brief: &Brief) -> Vec<String> {
 /// What happens when it fails, for each that fails and is called.
 fn failing(brief: &Brief) -> Vec<Question> {
     let mut items: Vec<&Item> = brief.items.iter().filter(|item| !item.fails.is_empty()).collect();
-    items.sort_by_key(|item| (item.callers.is_empty(), std::cmp::Reverse(item.fails.len())));
+    let named = |item: &Item| brief.near.names(&brief.function(item).name);
+    items.sort_by_key(|item| (!named(item), item.callers.is_empty(), std::cmp::Reverse(item.fails.len())));
     let ask = |(at, item): (usize, &Item)| {
         let name = brief.called(item);
         let file = brief.file(item.file);
@@ -124,8 +124,7 @@ fn failing(brief: &Brief) -> Vec<Question> {
             return question(text, evidence);
         };
         let (caller, place) = brief.caller(call);
-        let caught = call.by.is_some_and(|by| catches(brief.file(call.file), by));
-        let how = if caught { "which deals with some errors" } else { "which catches nothing" };
+        let how = call.by.map_or("which is no function", |by| catching(brief.file(call.file), by));
         evidence.push(place);
         let text = format!("{name} fails with {}, up to {}, {how}", joined(&ways), code(&caller));
         let ask = "what shall the user see, and what must not have happened by then?";
@@ -134,11 +133,28 @@ fn failing(brief: &Brief) -> Vec<Question> {
     items.into_iter().enumerate().map(ask).collect()
 }
 
-fn catches(file: &FileFacts, function: usize) -> bool {
-    let Some(function) = file.functions.get(function) else { return false };
-    let words =
-        ["try:", "try {", "except", "catch", "Err(", "if err != nil", ".map_err(", "unwrap_or", "?;", ")?"];
-    body(file, function).iter().any(|(_, line)| words.iter().any(|word| line.contains(word)))
+/// What a caller does with errors, by its words.
+fn catching(file: &FileFacts, function: usize) -> &'static str {
+    let Some(function) = file.functions.get(function) else { return "which is not known" };
+    let lines = body(file, function);
+    let says = |words: &[&str]| lines.iter().any(|(_, line)| words.iter().any(|word| line.contains(word)));
+    match () {
+        () if says(&[
+            "try:",
+            "try {",
+            "except",
+            "catch",
+            "Err(",
+            ".map_err(",
+            "unwrap_or",
+            "if err != nil",
+        ]) =>
+        {
+            "which deals with some errors"
+        }
+        () if says(&["?;", ")?", "throws "]) => "which hands errors on",
+        () => "which catches nothing",
+    }
 }
 
 /// Which known gaps are part of this?
@@ -284,13 +300,18 @@ fn acceptance(brief: &Brief) -> Vec<Question> {
     vec![question(text, Vec::new())]
 }
 
-/// What the steps before could not answer, each once.
+/// What the steps before could not answer: the first of each, then the second, each once.
 fn reported(brief: &Brief) -> Vec<Question> {
     let mut found: Vec<Question> = Vec::new();
-    for (step, asked) in brief.earlier.questions() {
-        let text = format!("{} ({})", asked.trim(), code(step));
-        if !found.iter().any(|known| known.text.starts_with(asked.trim())) {
-            found.push(question(text, Vec::new()));
+    let deepest = brief.earlier.said.iter().map(|said| said.open_questions.len()).max().unwrap_or(0);
+    for round in 0..deepest {
+        for said in &brief.earlier.said {
+            let Some(asked) = said.open_questions.get(round).map(|asked| asked.trim()) else { continue };
+            // We know where it belongs when something is near.
+            let known = asked.contains("where does it belong") && !brief.near.core.is_empty();
+            if !known && !found.iter().any(|before| before.text.starts_with(asked)) {
+                found.push(question(format!("{asked} ({})", code(&said.step)), Vec::new()));
+            }
         }
     }
     found.truncate(MOST_REPORTED);

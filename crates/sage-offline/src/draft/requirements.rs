@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::brief::{Brief, Item, words_of};
 use super::markdown::{code, joined, quoted};
+use super::passages::Passage;
 use super::project::function_at;
 
 const MOST_GAPS: usize = 6;
@@ -114,19 +115,19 @@ fn kept(brief: &Brief) -> Vec<Requirement> {
 }
 
 fn promised(brief: &Brief) -> Vec<Requirement> {
-    let promises = brief.says.iter().filter(|passage| passage.promises()).take(MOST_PROMISES);
-    let to_requirement = |passage: &super::passages::Passage| {
-        let text = format!("What is promised still holds: {}", quoted(&passage.text, 220));
+    let promises = brief.says.iter().filter_map(|passage| Some((passage, passage.promise(&brief.near)?)));
+    let to_requirement = |(passage, promise): (&Passage, String)| {
+        let text = format!("What is promised still holds: {}", quoted(&promise, 240));
         requirement(Origin::Promised, text, vec![passage.place()])
     };
-    promises.map(to_requirement).collect()
+    promises.take(MOST_PROMISES).map(to_requirement).collect()
 }
 
 fn untested(brief: &Brief) -> Vec<Requirement> {
     let mut found = Vec::new();
-    for item in &brief.items {
+    for item in brief.public() {
         let open = brief.uncovered(item);
-        if open.is_empty() || !brief.function(item).is_public {
+        if open.is_empty() {
             continue;
         }
         let ways: Vec<String> = open.iter().map(|fail| fail.told()).collect();

@@ -9,6 +9,8 @@ const COMPLEX: usize = 10;
 const LONG_LINES: usize = 60;
 const MANY_CALLERS: usize = 3;
 const MOST_RELIED_ON: usize = 3;
+/// A finding about more places is about the project, not about this feature.
+const MOST_PLACES: usize = 4;
 const MOST_FOUND: usize = 4;
 
 pub fn name(brief: &Brief) -> Vec<String> {
@@ -27,10 +29,6 @@ pub fn name(brief: &Brief) -> Vec<String> {
     if brief.project.commands.test.is_empty() && !brief.project.sources.is_empty() {
         risks.push("No command that runs tests is known, so nothing would notice a break.".to_string());
     }
-    if brief.project.left_out > 0 {
-        let files = count(brief.project.left_out, "file");
-        risks.push(format!("{files} of the project were not read (too large, too many, or not text)."));
-    }
     risks
 }
 
@@ -47,7 +45,7 @@ fn relied_on(brief: &Brief) -> Vec<String> {
 }
 
 fn untested(brief: &Brief) -> Option<String> {
-    let bare = brief.items.iter().filter(|item| item.tests.is_empty() && brief.function(item).is_public);
+    let bare = brief.items.iter().filter(|item| item.is_untested && brief.function(item).is_public);
     let names: Vec<String> =
         bare.map(|item| format!("{} (`{}`)", brief.called(item), brief.place(item))).collect();
     match names.len() {
@@ -63,11 +61,13 @@ fn untested(brief: &Brief) -> Option<String> {
 
 /// Findings about quality, speed and safety in files of the core.
 fn found(brief: &Brief) -> Vec<String> {
-    let kinds = ["quality", "security", "performance", "errors", "accessibility", "risk"];
+    let kinds = ["quality", "security", "performance", "accessibility", "risk"];
     let core = brief.core_paths();
     let near = |evidence: &String| core.iter().any(|path| path == place::split(evidence).0);
     let all = brief.earlier.findings().into_iter();
-    let here = all.filter(|(_, f)| kinds.contains(&f.kind.as_str()) && f.evidence.iter().any(near));
+    let here = all.filter(|(_, f)| {
+        kinds.contains(&f.kind.as_str()) && f.evidence.len() <= MOST_PLACES && f.evidence.iter().any(near)
+    });
     here.take(MOST_FOUND)
         .map(|(step, f)| {
             let at: Vec<String> = f.evidence.iter().filter(|evidence| near(evidence)).cloned().collect();

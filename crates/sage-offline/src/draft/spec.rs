@@ -3,12 +3,15 @@
 use serde_json::{Value, json};
 
 use super::brief::{Brief, Item, words_of};
+use super::earlier::Said;
 use super::markdown::{capital, code, count, joined, list, places, quoted, section, short, table};
 use super::near::NearFile;
+use super::place;
 use super::project::{Project, about};
 use super::questions::{self, Question};
 use super::requirements::{self, Requirement, tests_of};
 use super::risks;
+use crate::code::Function;
 use crate::finding::Finding;
 use crate::request::{Request, Trouble};
 
@@ -16,7 +19,7 @@ pub const METHOD: &str =
     "offline: drafted from the project's files and the reports before it, without a model";
 const MOST_CONVENTIONS: usize = 8;
 const MOST_FINDINGS: usize = 8;
-const MOST_INTERFACES: usize = 16;
+const MOST_INTERFACES: usize = 12;
 
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     let project = Project::read(request)?;
@@ -163,7 +166,7 @@ fn says(brief: &Brief) -> String {
     for passage in &brief.says {
         let heading =
             if passage.heading.is_empty() { String::new() } else { format!(" under *{}*", passage.heading) };
-        items.push(format!("`{}`{heading}: {}", passage.place(), quoted(&passage.text, 240)));
+        items.push(format!("`{}`{heading}: {}", passage.place(), quoted(&passage.nearest(&brief.near), 240)));
     }
     for (index, todo) in brief.todos() {
         let file = brief.file(index);
@@ -172,11 +175,27 @@ fn says(brief: &Brief) -> String {
     list(&items, "Nothing: no document speaks about it, and near code has no TODO or FIXME.")
 }
 
-/// Findings of the steps before that no other section shows.
+/// Findings of the steps before that no other section shows; what several found is told once.
 fn research(brief: &Brief) -> String {
-    let shown = |(_, found): &(&str, &Finding)| !is_convention(found) && found.relevance >= 0.3;
-    let all: Vec<(&str, &Finding)> = brief.earlier.findings().into_iter().filter(shown).collect();
-    let told = |(step, found): &(&str, &Finding)| {
+    let shown = |found: &Finding| {
+        let code = |at: &String| brief.project.source(place::split(at).0).is_some();
+        let in_table =
+            found.kind == "document" && !found.evidence.is_empty() && found.evidence.iter().all(code);
+        let quoted = brief.says.iter().any(|passage| found.evidence == [passage.place()]);
+        !found.is_convention() && !in_table && !quoted && found.relevance >= 0.3
+    };
+    let mut all: Vec<(Vec<String>, &Finding)> = Vec::new();
+    for (step, found) in brief.earlier.findings().into_iter().filter(|(_, found)| shown(found)) {
+        let same = |known: &&mut (Vec<String>, &Finding)| {
+            known.1.title == found.title || !found.evidence.is_empty() && known.1.evidence == found.evidence
+        };
+        match all.iter_mut().find(same) {
+            Some((steps, _)) if steps.contains(&code(step)) => {}
+            Some((steps, _)) => steps.push(code(step)),
+            None => all.push((vec![code(step)], found)),
+        }
+    }
+    let told = |(steps, found): &(Vec<String>, &Finding)| {
         let detail =
             if found.detail.is_empty() { String::new() } else { format!(": {}", short(&found.detail, 220)) };
         let at = if found.evidence.is_empty() {
@@ -184,11 +203,14 @@ fn research(brief: &Brief) -> String {
         } else {
             format!("; {}", places(&found.evidence, 3))
         };
-        format!("**{}**{detail} ({}{at})", short(&found.title, 140), code(step))
+        format!("**{}**{detail} ({}{at})", short(&found.title, 140), steps.join(", "))
     };
     let mut items: Vec<String> = all.iter().take(MOST_FINDINGS).map(told).collect();
+    // Our own reports without findings say that there is nothing; another agent's text may be all it has.
+    let ours =
+        |said: &Said| said.value["method"].as_str().is_some_and(|method| method.starts_with("offline"));
     let without =
-        brief.earlier.said.iter().filter(|said| said.findings.is_empty() && !said.summary.is_empty());
+        brief.earlier.said.iter().filter(|s| s.findings.is_empty() && !s.summary.is_empty() && !ours(s));
     items.extend(without.map(|said| format!("{}: {}", code(&said.step), short(&said.summary, 240))));
     let more = all.len().saturating_sub(MOST_FINDINGS);
     if more > 0 {
@@ -200,13 +222,9 @@ fn research(brief: &Brief) -> String {
     if items.is_empty() { String::new() } else { list(&items, "") }
 }
 
-fn is_convention(found: &Finding) -> bool {
-    ["naming", "typing", "errors", "tests", "structure", "standard"].contains(&found.kind.as_str())
-}
-
 fn conventions(brief: &Brief) -> String {
     let mut all: Vec<(&str, &Finding)> = brief.earlier.findings();
-    all.retain(|(_, found)| is_convention(found));
+    all.retain(|(_, found)| found.is_convention());
     all.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
     let told = |(_, found): &(&str, &Finding)| {
         let detail =
@@ -259,10 +277,11 @@ fn interfaces(brief: &Brief) -> String {
         let more = callers.len().saturating_sub(3);
         callers.truncate(3);
         callers.extend((more > 0).then(|| format!("{more} more")));
-        let tests = tests_of(brief, item);
+        let unsure = item.tests.is_empty() && !item.is_untested;
+        let tests = if unsure { vec!["not known".to_string()] } else { tests_of(brief, item) };
         let fails = if item.fails.is_empty() { String::new() } else { item.fails.len().to_string() };
         vec![
-            code(&short(&function.signature, 90)),
+            code(&short(signature(function), 90)),
             code(&brief.place(item)),
             function.doc.as_deref().map(|doc| short(doc, 80)).unwrap_or_default(),
             callers.join(", "),
@@ -270,8 +289,8 @@ fn interfaces(brief: &Brief) -> String {
             fails,
         ]
     };
-    let public = brief.items.iter().filter(|item| brief.function(item).is_public);
-    let rows: Vec<Vec<String>> = public.take(MOST_INTERFACES).map(row).collect();
+    let public = brief.public();
+    let rows: Vec<Vec<String>> = public.into_iter().take(MOST_INTERFACES).map(row).collect();
     let heads =
         ["function", "where", "what it says of itself", "called at", "tests that call it", "ways to fail:"];
     match rows.is_empty() {
@@ -281,6 +300,13 @@ fn interfaces(brief: &Brief) -> String {
             table(&heads, &rows)
         ),
     }
+}
+
+/// Without a comment that stands between it and the body.
+fn signature(function: &Function) -> &str {
+    [": # ", " # ", " // "]
+        .iter()
+        .fold(&function.signature, |text, mark| text.split(mark).next().unwrap_or(text))
 }
 
 fn question_list(questions: &[Question]) -> String {
@@ -308,8 +334,12 @@ fn made(brief: &Brief) -> String {
         true => String::new(),
         false => format!(" Nothing came back from {}.", joined(&silent)),
     };
+    let left = match brief.project.left_out {
+        0 => String::new(),
+        n => format!(" {} of the project were not read: too large, too many, or not text.", count(n, "file")),
+    };
     format!(
-        "{read}{used}{silent} Calls are matched by name and import, not by type; a test counts if it calls the \
-         function itself."
+        "{read}{used}{silent}{left} Calls are matched by name and import, not by type; a test counts if it calls the \
+         function itself, and is \"not known\" where other functions have the same name."
     )
 }

@@ -101,7 +101,7 @@ impl Tasks<'_, '_> {
         for item in items {
             let name = brief.called(item);
             let open = brief.uncovered(item);
-            if item.tests.is_empty() {
+            if item.is_untested {
                 acceptance.push(format!("A test calls {name} (`{}`).", brief.place(item)));
             }
             for fail in &open {
@@ -113,7 +113,7 @@ impl Tasks<'_, '_> {
                 let id = id.map(|requirement| format!("{}: a", requirement.id)).unwrap_or("A".to_string());
                 acceptance.push(format!("{id} test shows {name} failing with {} (`{place}`).", fail.told()));
             }
-            if item.tests.is_empty() || !open.is_empty() {
+            if item.is_untested || !open.is_empty() {
                 names.push(name);
             }
         }
