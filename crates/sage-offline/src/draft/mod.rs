@@ -97,3 +97,6 @@ pub fn near_paths(request: &Request) -> Vec<String> {
     paths.extend(brief.caller_paths());
     paths
 }
+
+#[cfg(test)]
+mod tests;

@@ -194,7 +194,7 @@ fn between(brief: &Brief) -> Vec<Question> {
     found
 }
 
-/// More statements follow at the depth of the call; not another branch, and not only the end.
+/// Something more is called at the depth of the call: not in another branch, and not only the end.
 fn goes_on(lines: &[(usize, &str)], call: usize) -> bool {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let Some((_, here)) = lines.iter().find(|(number, _)| *number == call) else { return false };
@@ -206,7 +206,7 @@ fn goes_on(lines: &[(usize, &str)], call: usize) -> bool {
     }
     let ends = ["}", ")", "]", "else", "elif", "except", "catch", "case", "finally", "#", "//", ".", "|"];
     let follows =
-        |line: &str| !line.trim().is_empty() && !ends.iter().any(|end| line.trim_start().starts_with(end));
+        |line: &str| line.contains('(') && !ends.iter().any(|end| line.trim_start().starts_with(end));
     lines.iter().any(|(number, line)| *number > call && depth(line) == depth(here) && follows(line))
 }
 
