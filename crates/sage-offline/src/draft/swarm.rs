@@ -57,10 +57,12 @@ pub fn split(tasks: &[Task], number: usize) -> Vec<Vec<Task>> {
         }
         let waiting: Vec<usize> =
             (0..tasks.len()).filter(|b| tasks[*b].depends_on.contains(&tasks[a].id)).collect();
-        if let [only] = waiting.as_slice() {
-            if !tasks[*only].files.is_empty() && !tasks[a].files.is_empty() {
-                unite(a, *only);
-            }
+        let with_files = |at: &usize| !tasks[*at].files.is_empty();
+        if let [only] = waiting.as_slice()
+            && with_files(only)
+            && with_files(&a)
+        {
+            unite(a, *only);
         }
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -347,7 +347,7 @@ fn core_order(brief: &Brief) -> Vec<usize> {
     while !left.is_empty() {
         let free = |index: &usize| !left.iter().any(|other| other != index && calls(brief, *index, *other));
         // Files that call each other have no order: the nearest goes first.
-        let at = left.iter().position(|index| free(index)).unwrap_or(0);
+        let at = left.iter().position(free).unwrap_or(0);
         order.push(left.remove(at));
     }
     order
