@@ -91,7 +91,9 @@ fn suspect(
     let tests = if telling { coverage.tests_of(function) } else { &[] };
     detail.push_str(&match (telling, tests.len()) {
         (false, _) => String::new(),
-        (true, 0) if coverage.reaches(function) => " Tests reach it through other functions.".to_string(),
+        (true, 0) if coverage.reaches(place.file, function) => {
+            " Tests reach it through other functions.".to_string()
+        }
         (true, 0) => " No test calls it.".to_string(),
         (true, few) => {
             format!(" Tested by {}.", listed(tests.iter().map(|(_, test)| format!("`{}`", test.name)), few))

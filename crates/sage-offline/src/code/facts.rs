@@ -80,6 +80,9 @@ pub struct Function {
     pub is_fallible: bool,
     /// Names of what it calls, each once.
     pub calls: Vec<String>,
+    /// Names that it hands on: callbacks and components.
+    #[serde(skip)]
+    pub(crate) refers: Vec<String>,
 }
 
 impl Function {

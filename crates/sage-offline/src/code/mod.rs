@@ -31,9 +31,9 @@ use crate::request::{Request, Trouble};
 pub use facts::{Constant, Errors, FileFacts, Function, Import, Span, Todo, Type};
 pub use survey::{Survey, survey};
 
-/// The operations on code; nothing for a name that is none of them.
-pub(crate) fn perform(request: &Request) -> Option<Result<Value, Trouble>> {
-    Some(match request.operation.as_str() {
+/// Does one of the operations on code.
+pub(crate) fn perform(request: &Request) -> Result<Value, Trouble> {
+    match request.operation.as_str() {
         "patterns.extract" => patterns::extract(request),
         "analyze.code" => bug::analyze(request),
         "quality.review" => quality::review(request),
@@ -42,6 +42,9 @@ pub(crate) fn perform(request: &Request) -> Option<Result<Value, Trouble>> {
         "audit.accessibility" => accessibility::audit(request),
         "qa.backend" => qa::check(request, qa::Side::Backend),
         "qa.frontend" => qa::check(request, qa::Side::Frontend),
-        _ => return None,
-    })
+        other => Err(Trouble::UnknownOperation(other.to_string())),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,13 @@ impl<'a> Near<'a> {
         }
     }
 
+    fn own_name(&self) -> &'a str {
+        match self.thing {
+            Thing::Function(function) => &function.name,
+            Thing::Type(kind) => &kind.name,
+        }
+    }
+
     pub fn line(&self) -> usize {
         match self.thing {
             Thing::Function(function) => function.line,
@@ -106,7 +113,8 @@ fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, Ha
                     *known = known.max(weight);
                 }
             };
-            add(&terms(&place.name()), 1.0);
+            add(&terms(place.own_name()), 1.0);
+            add(&terms(&place.name()), 0.8);
             add(&in_path, 0.7);
             add(&terms(place.doc().unwrap_or_default()), 0.6);
             add(&terms(&place.signature()), 0.6);
@@ -119,12 +127,16 @@ fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, Ha
     })
 }
 
-/// A term that is everywhere says little; one that is nowhere still belongs to what was asked.
+/// A term that is everywhere says little. One that is nowhere still belongs to what was asked, as much as the others.
 fn weights(wanted: &[String], places: &[(Near, HashMap<String, f64>)]) -> HashMap<String, f64> {
     let all = places.len() as f64;
-    let weight = |term: &String| {
-        let having = places.iter().filter(|(_, found)| found.contains_key(term)).count() as f64;
-        (1.0 + all / (having + 1.0)).ln().max(0.2)
-    };
-    wanted.iter().map(|term| (term.clone(), weight(term))).collect()
+    let having = |term: &String| places.iter().filter(|(_, found)| found.contains_key(term)).count() as f64;
+    let weight = |having: f64| (1.0 + all / (having + 1.0)).ln().max(0.2);
+    let known: HashMap<String, f64> = wanted
+        .iter()
+        .filter(|term| having(term) > 0.0)
+        .map(|term| (term.clone(), weight(having(term))))
+        .collect();
+    let most = known.values().copied().fold(0.2, f64::max);
+    wanted.iter().map(|term| (term.clone(), known.get(term).copied().unwrap_or(most))).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::coverage::{Coverage, subject_of};
+use super::coverage::{Coverage, is_constructor, subject_of};
 use super::facts::{FileFacts, Function};
 use super::issue::{Issue, Severity};
 use super::look::{Look, count, percent};
@@ -42,8 +42,9 @@ pub(super) fn check(request: &Request, side: Side) -> Result<Value, Trouble> {
     let mut issues = modules(&look, &coverage, &concerned);
     issues.extend(functions(&coverage, &concerned));
     issues.extend(error_paths(&coverage, &concerned));
-    let all: Vec<&Function> = files.iter().flat_map(|file| own_functions(file)).collect();
-    let reached = all.iter().filter(|function| coverage.reaches(function)).count();
+    let all: Vec<(&FileFacts, &Function)> =
+        files.iter().flat_map(|file| own_functions(file).map(move |f| (*file, f))).collect();
+    let reached = all.iter().filter(|(file, function)| coverage.reaches(file, function)).count();
     let summary = format!(
         "{}: {} in {}; tests reach {} of them by name ({} tests). {} concerned, {} to look at.",
         if own { "Frontend" } else { "Backend" },
@@ -109,7 +110,8 @@ fn changed_files<'a>(value: &'a Value, found: &mut HashSet<&'a str>) {
 }
 
 fn own_functions(file: &FileFacts) -> impl Iterator<Item = &Function> {
-    file.functions.iter().filter(|f| !f.in_test && f.lines >= LEAST_LINES && f.name != "main")
+    let quiet = |f: &Function| f.name == "main" || f.name.starts_with("__") || is_constructor(f);
+    file.functions.iter().filter(move |f| !f.in_test && f.lines >= LEAST_LINES && !quiet(f))
 }
 
 fn modules(look: &Look, coverage: &Coverage, concerned: &Concerned) -> Vec<Issue> {
@@ -117,8 +119,8 @@ fn modules(look: &Look, coverage: &Coverage, concerned: &Concerned) -> Vec<Issue
     let subjects: HashSet<String> = tests.map(|file| subject_of(&file.path)).collect();
     let untested = concerned.files.iter().filter(|file| {
         let has_own = file.functions.iter().any(|f| f.is_test) || subjects.contains(&subject_of(&file.path));
-        let mut telling = own_functions(file).filter(|f| coverage.is_telling(f)).peekable();
-        !has_own && telling.peek().is_some() && !telling.any(|f| coverage.reaches(f))
+        let mut own = own_functions(file).peekable();
+        !has_own && own.peek().is_some() && !own.any(|f| coverage.reaches(file, f))
     });
     let issue = |file: &&FileFacts| Issue {
         subject: file.path.clone(),
@@ -139,7 +141,7 @@ fn modules(look: &Look, coverage: &Coverage, concerned: &Concerned) -> Vec<Issue
 /// The largest functions that nothing reaches, in modules that have tests.
 fn functions(coverage: &Coverage, concerned: &Concerned) -> Vec<Issue> {
     let all = concerned.files.iter().flat_map(|file| own_functions(file).map(move |f| (*file, f)));
-    let gaps = all.filter(|(_, f)| coverage.is_telling(f) && !coverage.reaches(f) && !f.is_expected);
+    let gaps = all.filter(|(file, f)| !coverage.reaches(file, f) && !f.is_expected);
     let mut gaps: Vec<(&FileFacts, &Function)> = gaps.collect();
     gaps.sort_by_key(|(_, f)| std::cmp::Reverse(f.complexity * 5 + f.lines));
     let issue = |(file, function): (&FileFacts, &Function)| Issue {
@@ -171,7 +173,7 @@ fn error_paths(coverage: &Coverage, concerned: &Concerned) -> Vec<Issue> {
         weakness: "error path without tests".into(),
         title: format!("No test sees `{}` fail", function.full_name()),
         detail: format!(
-            "{} call it, and none looks for an error.",
+            "Called by {}, none of which looks for an error.",
             count(coverage.tests_of(function).len(), "test")
         ),
         severity: Severity::Low,

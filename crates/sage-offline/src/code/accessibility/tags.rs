@@ -145,7 +145,13 @@ impl<'a> Reader<'a> {
             self.skip(blank + 1);
             let blank = self.rest().len() - self.rest().trim_start().len();
             self.skip(blank);
+            let before = self.at;
             value = self.value();
+            let raw: String =
+                self.text[before..self.at].chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
+            if name == "style" && raw.contains("display:none") {
+                tag.attributes.push(("hidden".into(), None));
+            }
         }
         tag.attributes.push((name, value));
     }

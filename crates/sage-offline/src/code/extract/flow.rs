@@ -80,7 +80,7 @@ impl<'t> Walk<'_, 't> {
         let Some(body) = node.child_by_field_name("body") else { return };
         let header = self.text.get(node.start_byte()..body.start_byte()).unwrap_or_default();
         let (names, source) = header_parts(node, self);
-        let each = source.is_some();
+        let each = source.is_some_and(|source| !is_small(source));
         let depth = self.loop_depth();
         if let Some(source) = source.filter(|_| depth > 0) {
             self.nested_loop(node, source, depth);

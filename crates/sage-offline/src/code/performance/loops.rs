@@ -37,8 +37,8 @@ fn marks(file: &FileFacts) -> Vec<Slow> {
     };
     let mut found = Vec::new();
     for mark in file.marks.iter().filter(|mark| !mark.in_test) {
-        if mark.kind == MarkKind::AwaitInLoop && file.language == "Rust" {
-            // Here, waiting in order is mostly meant.
+        if mark.kind == MarkKind::AwaitInLoop && !file.language.ends_with("Script") {
+            // Outside of scripts, waiting in order is mostly meant.
             found.push(Slow {
                 line: mark.line as usize,
                 what: AWAITS.0,
@@ -97,7 +97,7 @@ fn repeated(file: &FileFacts, call: &Call) -> Option<Slow> {
             0.6,
         );
     }
-    if call.each && is_network(file.language, &callee) {
+    if call.each && is_network(file.language, &callee) && !is_literal(arguments) {
         return slow(
             "request in a loop",
             "One request for each item, one after the other. Send them together, or ask for all at once.",
@@ -129,6 +129,12 @@ fn repeated(file: &FileFacts, call: &Call) -> Option<Slow> {
         return slow("deep copy in a loop", "Everything is copied in each round.", Severity::Medium, 0.6);
     }
     None
+}
+
+/// The same request each time is a question whether something is there yet.
+fn is_literal(arguments: &str) -> bool {
+    let inner = arguments.trim_matches(['(', ')']);
+    inner.starts_with(['"', '\'']) && !inner.contains(['{', '+', ','])
 }
 
 fn compiles_pattern(language: &str, callee: &str) -> bool {
@@ -279,7 +285,8 @@ fn is_list(file: &FileFacts, function: Option<u32>, name: &str) -> bool {
         .rev()
         .find(|a| a.declares && a.function == function && plain(file.slice(a.name)) == name);
     if let Some(assign) = made {
-        let (value, kind) = (file.slice(assign.value), file.slice(assign.kind));
+        let (value, kind) =
+            (file.slice(assign.value), file.slice(assign.kind).trim_start_matches([':', ' ']));
         let values = [
             "vec![",
             "Vec::new",
@@ -290,10 +297,10 @@ fn is_list(file: &FileFacts, function: Option<u32>, name: &str) -> bool {
             "new LinkedList",
             "new Array",
         ];
-        let kinds = ["Vec<", "List<", "Array<", "list["];
+        let kinds = ["Vec<", "List<", "ArrayList<", "Array<", "list[", "List["];
         // A short list that is written out is quicker than a set.
         return values.iter().any(|start| value.starts_with(start))
-            || kinds.iter().any(|start| kind.contains(start))
+            || kinds.iter().any(|start| kind.starts_with(start))
             || kind.ends_with("[]");
     }
     let Some(function) = file.function(function) else { return false };

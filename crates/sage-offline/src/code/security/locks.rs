@@ -32,11 +32,26 @@ pub(super) fn issues(look: &Look) -> Vec<Issue> {
         let locked = [folder, ""]
             .iter()
             .any(|folder| locks.iter().any(|lock| look.tree.root.join(folder).join(lock).exists()));
-        if has_dependencies(manifest, &text) && !locked {
+        if is_program(look, folder, manifest, &text) && has_dependencies(manifest, &text) && !locked {
             issues.push(issue(&file.path, locks[0]));
         }
     }
     issues
+}
+
+/// Libraries leave the choice of versions to who uses them.
+fn is_program(look: &Look, folder: &str, manifest: &str, text: &str) -> bool {
+    match manifest {
+        "pyproject.toml" => {
+            ["[tool.poetry]", "[tool.pdm]", "[tool.uv]"].iter().any(|tool| text.contains(tool))
+        }
+        "Cargo.toml" => {
+            text.contains("[[bin]]")
+                || text.contains("[workspace]")
+                || look.tree.find(&format!("{folder}src/main.rs")).is_some()
+        }
+        _ => true,
+    }
 }
 
 fn has_dependencies(manifest: &str, text: &str) -> bool {

@@ -72,7 +72,8 @@ fn unsafe_code(look: &Look) -> Option<Issue> {
 }
 
 fn is_explained(file: &FileFacts, line: usize) -> bool {
-    let near = file.text.lines().skip(line.saturating_sub(5)).take(6);
+    let first = line.saturating_sub(5);
+    let near = file.text.lines().skip(first).take(line - first);
     near.into_iter().any(|text| text.to_uppercase().contains("SAFETY"))
 }
 

@@ -4,6 +4,16 @@ use super::super::facts::FileFacts;
 use super::super::issue::{Issue, Severity};
 use super::at;
 
+/// One of these is in each of the texts below.
+const NAMES: &[&str] = &[
+    "rejectUnauthorized",
+    "REJECT_UNAUTHORIZED",
+    "InsecureSkipVerify",
+    "debug",
+    "dangerouslySet",
+    "csrf_exempt",
+    "NoopHostname",
+];
 /// A text in one line that means only one thing, by language (empty: all).
 const SWITCHES: &[(&str, &str, &str, &str, Severity)] = &[
     (
@@ -60,7 +70,7 @@ const SWITCHES: &[(&str, &str, &str, &str, Severity)] = &[
 pub(super) fn issues(file: &FileFacts) -> Vec<Issue> {
     let mut issues = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
-        if line.len() > 400 || is_comment(line) {
+        if line.len() > 400 || !NAMES.iter().any(|name| line.contains(name)) || is_comment(line) {
             continue;
         }
         let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect();
@@ -69,7 +79,13 @@ pub(super) fn issues(file: &FileFacts) -> Vec<Issue> {
             let quoted = [format!("\"{mark}"), format!("'{mark}"), format!("`{mark}")]
                 .iter()
                 .any(|text| compact.contains(text));
-            if file.language.ends_with(language) && compact.contains(mark) && !quoted && !is_import(&compact)
+            let after = || file.text.lines().skip(index).take(4).any(is_cleaned);
+            let excused = *what == "unescaped markup" && after();
+            if !excused
+                && file.language.ends_with(language)
+                && compact.contains(mark)
+                && !quoted
+                && !is_import(&compact)
             {
                 issues.push(at(file, index + 1, what, why, *severity, 0.75));
             }
@@ -83,6 +99,11 @@ fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with(['/', '#', '*'])
 }
 
+fn is_cleaned(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    ["sanitize", "purify", "escape"].iter().any(|word| lower.contains(word))
+}
+
 fn is_import(compact: &str) -> bool {
     compact.starts_with("import") || compact.starts_with("from")
 }
@@ -94,10 +115,7 @@ fn inner_markup(file: &FileFacts) -> Vec<Issue> {
         let (name, value) = (file.slice(assign.name), file.slice(assign.value));
         let markup = name.ends_with(".innerHTML") || name.ends_with(".outerHTML");
         let fixed = value.starts_with(['"', '\'', '`']) && !value.contains("${") && !value.contains('+');
-        let cleaned = ["sanitize", "DOMPurify", "escape"]
-            .iter()
-            .any(|word| value.to_lowercase().contains(&word.to_lowercase()));
-        markup && !fixed && !cleaned
+        markup && !fixed && !is_cleaned(value)
     });
     let why = "What is put in is not escaped, so it can hold a script.";
     open.map(|assign| at(file, assign.line as usize, "unescaped markup", why, Severity::Medium, 0.65))
