@@ -29,6 +29,8 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
         name if research::OPERATIONS.contains(&name) => research::perform(request),
         "critique" => draft::perform(request),
         "build.verify" | "test.run" | "test.regression" => verify::perform(request),
+        name if draft::OPERATIONS.contains(&name) => draft::perform(request),
+        name if verify::OPERATIONS.contains(&name) => verify::perform(request),
         "patterns.extract"
         | "analyze.code"
         | "quality.review"
