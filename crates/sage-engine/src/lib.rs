@@ -13,6 +13,7 @@ pub mod clock;
 pub mod control;
 pub mod digest;
 mod evaluate;
+pub mod gc;
 pub mod handoff;
 pub mod image;
 mod import;

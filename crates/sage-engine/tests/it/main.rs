@@ -3,6 +3,7 @@
 
 mod budgets;
 mod crashes;
+mod gc;
 mod hedges;
 mod quotas;
 mod running;

@@ -19,6 +19,7 @@ mod dry_run;
 mod explain;
 mod failure;
 mod flags;
+mod gc;
 mod graph_command;
 mod handoff;
 mod health;
@@ -139,6 +140,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Check journals, blobs and checkpoints for damage
     Verify(verify::Args),
+    /// Remove what is over and old: runs, worktrees, logs and what belongs to them
+    Gc(gc::Args),
     /// Measure the engine on this machine
     Bench(bench::Args),
     /// Tools for tests and bug reports
@@ -232,6 +235,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Agents(args) => agents::execute(context, args),
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
+        Command::Gc(args) => gc::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
         Command::Supervise => supervise::execute(context),

@@ -19,6 +19,7 @@ use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
 use super::tickets::belong;
 use super::{agent_choice, diagnostics, dry_run, health, resume, warnings};
+use super::{diagnostics, dry_run, gc, resume, warnings};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
@@ -122,7 +123,11 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
             })
         } else {
             let started = engine.start(request.clone());
-            started.map(|owned| drive::drive(&engine, owned, &args.show, request.no_wait))
+            started.map(|owned| {
+                let code = drive::drive(&engine, owned, &args.show, request.no_wait)?;
+                gc::after_run(context, code);
+                Ok(code)
+            })
         };
         match started {
             Ok(outcome) => return outcome,

@@ -31,6 +31,7 @@ const COMMANDS: &[&str] = &[
     "agents",
     "doctor",
     "verify",
+    "gc",
     "bench",
     "debug",
 ];
@@ -74,6 +75,8 @@ fn looking_creates_nothing() {
         ("inbox retry x", 2),
         ("verify", 0),
         ("handoff list", 0),
+        ("gc", 0),
+        ("gc --dry-run", 0),
         ("tickets", 0),
         ("tickets ready", 0),
         ("tickets show x", 2),

@@ -24,6 +24,17 @@ pub struct File {
     pub prices: BTreeMap<String, Price>,
     pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
+    pub gc: GcFile,
+}
+
+/// What the clean-up leaves.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct GcFile {
+    pub auto: Option<bool>,
+    pub older_than: Option<Time>,
+    pub keep: Option<usize>,
+    pub max_size: Option<Size>,
 }
 
 /// Milliseconds, or text such as `"10m"`.

@@ -1,6 +1,7 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
 mod file;
+mod gc;
 mod pools;
 mod shown;
 mod targets;
@@ -20,10 +21,11 @@ use sage_engine::run_loop::Approvals;
 use super::failure::Failure;
 pub use file::File;
 use file::{AgentFile, Size, Time};
+pub use gc::GcConfig;
 pub use shown::rates_text;
 pub use targets::{Targets, check_name, known_agents};
-use values::{bytes, number, plain_name, switch, time, wrong};
-pub use values::{duration, priority};
+pub use values::{bytes, duration, priority};
+use values::{number, plain_name, switch, time, wrong};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -51,6 +53,7 @@ pub struct Config {
     pub agent_budgets: BTreeMap<String, Cap>,
     pub targets: Targets,
     pub affinity: Vec<Affinity>,
+    pub gc: GcConfig,
     pub settings: Vec<Setting>,
 }
 
@@ -122,6 +125,7 @@ impl Config {
             ageing_ms: time("ageing", &ageing)?,
             affinity: affinity(&mut settings, &file, &pools)?,
             agent_budgets: agent_budgets(&file)?,
+            gc: gc::of(&mut settings, &file)?,
             pools,
             providers,
             targets,
