@@ -29,6 +29,6 @@ pub mod registry;
 pub mod results;
 pub mod run_loop;
 pub mod sim;
-pub mod tickets;
 pub mod skills;
+pub mod tickets;
 pub mod vfs;

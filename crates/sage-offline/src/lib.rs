@@ -27,8 +27,6 @@ use serde_json::Value;
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
         name if research::OPERATIONS.contains(&name) => research::perform(request),
-        "critique" => draft::perform(request),
-        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
         name if draft::OPERATIONS.contains(&name) => draft::perform(request),
         name if verify::OPERATIONS.contains(&name) => verify::perform(request),
         "patterns.extract"

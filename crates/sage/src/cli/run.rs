@@ -18,8 +18,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
 use super::tickets::belong;
-use super::{agent_choice, diagnostics, dry_run, health, resume, warnings};
-use super::{diagnostics, dry_run, gc, resume, warnings};
+use super::{agent_choice, diagnostics, dry_run, gc, health, resume, warnings};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 //! Most of what it can do is in `sage-offline`; what needs Sage's own stores (skills, tickets, runs) is here. It is
 //! started for every such step and must be quick, so it comes before the command line is parsed.
 
-mod skills;
+pub mod skills;
 mod statistics;
 mod tickets;
 
