@@ -18,6 +18,7 @@ mod dsl;
 mod edits;
 mod faults;
 mod foreign;
+mod gc;
 mod handoff;
 mod hedges;
 mod help;
