@@ -286,28 +286,30 @@ fn logs_letters_blobs_and_leftovers_go_by_age() {
     assert_eq!(features(&sage), ["x"]);
 }
 
-const TALKS: &str = "
-name: talks
-phases:
-  - id: p
-    operations:
-      - { id: a, type: agent, agent: fake, prompt: go, params: { script: [{ say: well }] } }
-      - { id: b, type: agent, agent: fake, prompt: go, session: mine, params: { script: [{ say: well }] } }
-";
-
-// covers: R4
+// covers: R4, S3
 #[test]
 fn conversations_of_steps_go_with_their_run_and_named_ones_stay() {
-    let sage = sage().template("talks", TALKS);
-    sage.sage("run x -t talks").exit(0);
-    let sessions = || sage.sage("session list --json").exit(0).stdout;
-    let before = std::fs::read_dir(sage.path(".sage/sessions")).unwrap().count();
-    assert!(before >= 2, "{}", sessions());
+    let sage = sage();
+    sage.sage("run x -t fine").exit(0);
+    let store = sage_agents::session::Store::new(sage.path(".sage/sessions"));
+    for (id, named) in [("step-1", false), ("step-2", false), ("mine", true)] {
+        let turn = serde_json::json!({
+            "run": sage.engine().latest("x").unwrap(), "step": "p/a", "key": "k", "attempt": 1,
+            "state": "done", "startedMs": 1,
+        });
+        let mut record = sage_agents::session::Record::new(id, "claude", None, named, 1);
+        record.turns.push(serde_json::from_value(turn).unwrap());
+        store.create(&record).unwrap();
+    }
     // As long as its run is there, a conversation is worth something.
     assert_eq!(count(&gc(&sage, "--older-than 0s --keep 1"), "sessions"), 0);
+    let busy = store.lock("step-2").unwrap();
     let report = gc(&sage, "--older-than 0s");
-    assert_eq!((count(&report, "runs"), count(&report, "sessions")), (1, before as u64 - 1), "{report}");
-    assert!(sessions().contains("mine"), "{}", sessions());
+    assert_eq!((count(&report, "runs"), count(&report, "sessions")), (1, 1), "{report}");
+    assert!(store.load("step-2").is_ok(), "one at work stays");
+    drop(busy);
+    assert_eq!(count(&gc(&sage, "--older-than 0s"), "sessions"), 1);
+    assert!(store.load("mine").is_ok() && store.load("step-1").is_err());
 }
 
 // covers: R4, R22
