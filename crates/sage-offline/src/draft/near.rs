@@ -202,7 +202,10 @@ fn unknown(title: &str, profiles: &[Profile], project: &Project) -> Vec<String> 
 /// The step whose most relevant finding names a place in the file. A finding about many places is about none.
 fn cited(path: &str, earlier: &Earlier) -> Option<(String, f64)> {
     let names = |evidence: &String| place::split(evidence).0 == path;
-    let about = |found: &Finding| !found.is_convention() && found.evidence.len() <= MOST_PLACES;
+    // A document was found by the same words as the file itself: it says nothing new.
+    let about = |found: &Finding| {
+        !found.is_convention() && found.kind != "document" && found.evidence.len() <= MOST_PLACES
+    };
     let mut all =
         earlier.findings().into_iter().filter(|(_, found)| found.relevance >= RELEVANT && about(found));
     let found = all.find(|(_, found)| found.evidence.iter().any(names));

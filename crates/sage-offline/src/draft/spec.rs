@@ -18,6 +18,7 @@ use crate::request::{Request, Trouble};
 pub const METHOD: &str =
     "offline: drafted from the project's files and the reports before it, without a model";
 const MOST_CONVENTIONS: usize = 8;
+const MOST_RULES: usize = 4;
 const MOST_FINDINGS: usize = 8;
 const MOST_INTERFACES: usize = 12;
 
@@ -112,10 +113,13 @@ fn what_is_there(brief: &Brief) -> String {
 /// Path, lines, what it has, why it is near. Of a file that only calls, the calling functions are enough.
 fn file_row(brief: &Brief, near: &NearFile, core: bool) -> Vec<String> {
     let file = brief.file(near.file);
-    let types =
-        file.types.iter().filter(|t| core && !t.in_test).map(|t| format!("{} :{}", code(&t.name), t.line));
-    let named = |at: &usize| format!("{} :{}", code(&brief.name(near.file, *at)), file.functions[*at].line);
-    let mut offers: Vec<String> = types.take(4).chain(near.functions.iter().map(named)).collect();
+    let types = file.types.iter().filter(|t| core && !t.in_test).take(3).map(|t| (t.name.clone(), t.line));
+    let functions = near.functions.iter().map(|at| (brief.name(near.file, *at), file.functions[*at].line));
+    let mut offers: Vec<(String, usize)> = types.chain(functions).collect();
+    // What the title names is seen first.
+    offers.sort_by_key(|(name, _)| !brief.near.names(name.rsplit([':', '.']).next().unwrap_or(name)));
+    let mut offers: Vec<String> =
+        offers.iter().map(|(name, line)| format!("{} :{line}", code(name))).collect();
     let more = offers.len().saturating_sub(8);
     offers.truncate(8);
     offers.extend((more > 0).then(|| format!("{more} more")));
@@ -222,10 +226,27 @@ fn research(brief: &Brief) -> String {
     if items.is_empty() { String::new() } else { list(&items, "") }
 }
 
+/// `... (Python)` is no convention where the files near the feature are in Rust.
+fn is_spoken_here(brief: &Brief, title: &str) -> bool {
+    let Some((_, language)) = title.strip_suffix(')').and_then(|title| title.rsplit_once('(')) else {
+        return true;
+    };
+    let spoken =
+        |language: &str| brief.near.core.iter().any(|near| brief.file(near.file).language == language);
+    let known = brief.project.sources.iter().any(|file| file.language == language);
+    brief.near.core.is_empty() || !known || spoken(language)
+}
+
 fn conventions(brief: &Brief) -> String {
     let mut all: Vec<(&str, &Finding)> = brief.earlier.findings();
-    all.retain(|(_, found)| found.is_convention());
+    all.retain(|(_, found)| found.is_convention() && is_spoken_here(brief, &found.title));
     all.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
+    // What somebody wrote down comes before what can be counted.
+    let (mut all, mut counted): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, found)| found.kind == "standard");
+    all.truncate(MOST_RULES);
+    counted.truncate(MOST_CONVENTIONS - all.len());
+    all.extend(counted);
     let told = |(_, found): &(&str, &Finding)| {
         let detail =
             if found.detail.is_empty() { String::new() } else { format!(" {}", short(&found.detail, 200)) };

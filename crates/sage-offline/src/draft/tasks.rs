@@ -68,7 +68,8 @@ impl Tasks<'_, '_> {
             let mut depends_on: Vec<String> = answers.iter().cloned().chain(tests).chain(needed).collect();
             depends_on.dedup();
             let file = self.brief.file(index);
-            let items: Vec<&Item> = self.brief.items.iter().filter(|item| item.file == index).collect();
+            let items: Vec<&Item> =
+                self.brief.public().into_iter().filter(|item| item.file == index).collect();
             let names: Vec<String> = items
                 .iter()
                 .take(6)

@@ -19,6 +19,7 @@ mod edits;
 mod examples;
 mod faults;
 mod foreign;
+mod gc;
 mod handoff;
 mod hedges;
 mod help;
