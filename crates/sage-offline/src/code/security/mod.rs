@@ -3,6 +3,7 @@
 //! Secrets are told by kind and place; their value is never in a report.
 
 mod calls;
+mod env;
 mod locks;
 mod options;
 mod secrets;
@@ -26,6 +27,7 @@ pub(super) fn audit(request: &Request) -> Result<Value, Trouble> {
     }
     issues.extend(unsafe_code(&look));
     issues.extend(locks::issues(&look));
+    issues.extend(env::issues(&look));
     let files = look.tree.files.len();
     let summary = match issues.len() {
         0 => format!(

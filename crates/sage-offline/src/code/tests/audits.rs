@@ -67,6 +67,15 @@ fn a_secret_is_told_by_kind_and_place_and_never_shown() {
 
 // covers: R6
 #[test]
+fn settings_of_a_machine_are_ignored_by_git_or_told() {
+    let open = Project::new(&[(".env", "KEY=x\n"), ("a.py", "x = 1\n")]);
+    assert_eq!(found(&open.run("audit.security")), ["`.env` is not ignored by git @ .env"]);
+    let closed = Project::new(&[(".env", "KEY=x\n"), (".gitignore", ".env\n"), ("a.py", "x = 1\n")]);
+    assert_eq!(found(&closed.run("audit.security")), Vec::<String>::new());
+}
+
+// covers: R6
+#[test]
 fn markup_that_not_everybody_can_use_is_found() {
     let project = Project::new(&[
         (
