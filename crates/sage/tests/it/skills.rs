@@ -291,7 +291,7 @@ fn skills_with_a_program_run_once_approved() {
     }
     sage.sage("skills run echo hi --json").exit(0).stdout_has("got hi in echo");
     sage.sage("skills run echo bad").exit(1).stderr_has("exit status: 1");
-    let told = sage.sage("skills --json run echo ok").exit(0).stderr_has("got ok").json();
+    let told = sage.sage("skills run --json echo ok").exit(0).stderr_has("got ok").json();
     assert_eq!((&told["success"], &told["exitCode"]), (&json!(true), &json!(0)));
     sage.sage("skills run code").exit(2).stderr_has("needs the script runtime");
     sage.sage("skills run still").exit(2).stderr_has("not executable");
