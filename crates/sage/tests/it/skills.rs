@@ -30,7 +30,7 @@ phases:
 {agents}  - id: use
     dependencies: [research]
     operations:
-      - {{ id: told, type: shell, needs: [look/skills, research/r3], params: {{ argv: [printf, "%s|%s", "{{{{ steps['research/r3'].result.answer }}}}", "{{{{ steps['look/skills'].result.known.results['research/r3'].answer }}}}"] }} }}
+      - {{ id: told, type: shell, needs: [look/skills, research/r3], params: {{ argv: [printf, "%s", "{{% set known = steps['look/skills'].result.known %}}{{% if known %}}known {{{{ known.results['research/r3'].answer }}}}{{% else %}}found {{{{ steps['research/r3'].result.answer }}}}{{% endif %}}"] }} }}
 "#
     );
     Sage::new().template("t", &text)
@@ -55,7 +55,7 @@ fn told(sage: &Sage, feature: &str) -> String {
 fn a_known_piece_of_work_is_ten_times_faster_the_second_time() {
     let sage = repeated();
     sage.args(["run", "payment processing", "-t", "t", "--parallel", "5"]).run().exit(0);
-    assert_eq!(told(&sage, "payment-processing"), "3|");
+    assert_eq!(told(&sage, "payment-processing"), "found 3");
     let first = step_times(&sage, "payment-processing");
     assert!(first >= STEPS as u64 * DELAY_MS, "{first}");
     assert_eq!(skills(&sage)["reuse"], json!({"runs": 1, "reused": 0, "rate": 0.0}));
@@ -92,7 +92,7 @@ fn a_known_piece_of_work_is_ten_times_faster_the_second_time() {
     approved.stdout_has("no secrets, no orders to agents found").stdout_has("approved: payment-processing");
 
     sage.args(["run", "process payments", "-t", "t", "--parallel", "5"]).run().exit(0);
-    assert_eq!(told(&sage, "process-payments"), "|3", "what was known reaches the step that needs it");
+    assert_eq!(told(&sage, "process-payments"), "known 3", "what was known reaches the step that needs it");
     let second = step_times(&sage, "process-payments");
     println!(
         "step time: {first} ms the first time, {second} ms the second: {:.0} times less",
@@ -291,7 +291,7 @@ fn skills_with_a_program_run_once_approved() {
     }
     sage.sage("skills run echo hi --json").exit(0).stdout_has("got hi in echo");
     sage.sage("skills run echo bad").exit(1).stderr_has("exit status: 1");
-    let told = sage.sage("skills --json run echo ok").exit(0).stderr_has("got ok").json();
+    let told = sage.sage("skills run --json echo ok").exit(0).stderr_has("got ok").json();
     assert_eq!((&told["success"], &told["exitCode"]), (&json!(true), &json!(0)));
     sage.sage("skills run code").exit(2).stderr_has("needs the script runtime");
     sage.sage("skills run still").exit(2).stderr_has("not executable");

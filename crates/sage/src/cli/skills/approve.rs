@@ -27,6 +27,7 @@ pub struct Args {
 }
 
 pub fn execute(store: &Store, args: Args, json: bool) -> Result<ExitCode, Failure> {
+    refuse_steps(&args)?;
     let index = store.index();
     let listed = index.find(&args.name).map_err(|error| {
         tell_problems(&index);
@@ -57,6 +58,17 @@ pub fn execute(store: &Store, args: Args, json: bool) -> Result<ExitCode, Failur
     }
     print(format_args!("{} is approved already, as it is now\n", clean(&args.name)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is approved reaches the agents of later runs; so it is not theirs to approve.
+fn refuse_steps(args: &Args) -> Result<(), Failure> {
+    match std::env::var("SAGE_STEP").ok().filter(|step| !step.is_empty()) {
+        Some(step) => {
+            Err(Failure::usage(format!("a person approves skills, not the step `{}`", clean(&step)))
+                .hint(format!("sage skills approve {}    (in a terminal)", argument(&args.name))))
+        }
+        None => Ok(()),
+    }
 }
 
 fn told(mut value: Value, looked: &Looked) -> Result<ExitCode, Failure> {

@@ -198,11 +198,11 @@ fn failed_check(value: &Value) -> Option<String> {
 fn handed(run: &Run, blobs: &Blobs, name: &str) -> Map<String, Value> {
     let known = discoveries(run, blobs).into_iter().map(|mut value| value["known"].take());
     let same = known.filter(|known| known["skill"] == name);
-    let results = same.filter_map(|mut known| match known["results"].take() {
+    let mut results = same.filter_map(|mut known| match known["results"].take() {
         Value::Object(results) => Some(results),
         _ => None,
     });
-    results.last().unwrap_or_default()
+    results.next_back().unwrap_or_default()
 }
 
 fn texts(value: &Value) -> Vec<String> {

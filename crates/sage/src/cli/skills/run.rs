@@ -19,7 +19,7 @@ const SCRIPTS: &[&str] = &["main.ts", "main.js", "script", "script.ts", "script.
 pub struct Args {
     /// The skill's name
     name: String,
-    /// What its program is given
+    /// What its program is given; flags of sage stand before the name
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
     args: Vec<String>,
 }
