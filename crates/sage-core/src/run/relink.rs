@@ -90,6 +90,7 @@ impl Run {
         step.failure = None;
         step.output = None;
         step.reused = false;
+        step.cached_no_more();
         step.degraded = false;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         let state = if step.children.is_some() {
