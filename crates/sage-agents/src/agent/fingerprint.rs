@@ -43,7 +43,14 @@ impl AgentConfig {
         };
         let env: Vec<_> = self.env.iter().filter(|(name, _)| !secret(name)).collect();
         let all = json!([
-            self.adapter, self.command, env, self.model, self.max_turns, self.api, self.url, self.mcp_servers
+            self.adapter,
+            self.command,
+            env,
+            self.model,
+            self.max_turns,
+            self.api,
+            self.url,
+            self.mcp_servers
         ]);
         Digest::of_json(&all).short()
     }

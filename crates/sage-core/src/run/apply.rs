@@ -189,7 +189,8 @@ impl Run {
         }
         let ask = event.ask.clone().map(Arc::new);
         self.missed(id, event.cache.as_ref());
-        if self.holds_slot(id) {
+        // Who asks a person first has not begun to work.
+        if self.holds_slot(id) && ask.is_none() {
             self.tally.calls += 1;
             self.attempt_begins(id, event.attempt, event.reserve);
         }
@@ -320,6 +321,10 @@ impl Run {
             Some(Box::new(Failure { class: crate::policy::FailureClass::Rejected, message, partial: None }))
         };
         match &self.step(id).state {
+            State::Running(running) if running.ask.is_some() && !rejected && self.stands_in(id) => {
+                self.step_mut(id).accepted = true;
+                self.transition(id, State::Ready);
+            }
             State::Running(running) if running.ask.is_some() && !rejected => {
                 let output = Output::Leaf { result: event.result.clone(), full: None, artifacts: Vec::new() };
                 self.succeeded(id, Arc::new(output), now);

@@ -38,6 +38,7 @@ impl Run {
         step.cache = Some(Box::new(CacheUse { key: Some(miss.key), taken: None }));
         if !miss.unread && known != Some(miss.key) {
             self.tally.cache_misses += 1;
+            self.tally.cache_damaged += u32::from(miss.damaged.is_some());
         }
     }
 }

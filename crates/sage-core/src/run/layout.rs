@@ -139,6 +139,7 @@ impl Run {
             session: None,
             verdict: None,
             preempted: false,
+            accepted: false,
             cache: None,
         });
         // Items are laid out one after the other, and all ask for the same.

@@ -134,6 +134,8 @@ pub struct Tally {
     /// Steps with `cache`: results that were there, and those that were not.
     pub cache_hits: u32,
     pub cache_misses: u32,
+    /// Misses because what was kept was damaged.
+    pub cache_damaged: u32,
     /// What the hits would have taken.
     pub cache_saved_tokens: u64,
     pub cache_saved_ms: u64,

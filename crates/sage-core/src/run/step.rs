@@ -66,6 +66,8 @@ pub struct Step {
     pub verdict: Option<Box<str>>,
     /// Its last attempt made way for urgent work.
     pub preempted: bool,
+    /// A person takes what stands in for its result, old as it is.
+    pub accepted: bool,
     /// What it has to do with the cache.
     pub cache: Option<Box<CacheUse>>,
 }

@@ -1,11 +1,13 @@
 //! A step that has fallen back to something that needs no attempt: a fixed value, or a result of an earlier run.
 
-use sage_core::event::{End, StepFinished};
+use std::time::Duration;
+
+use sage_core::event::{Ask, End, StepFinished, StepStarted};
 use sage_core::policy::{Alternative, FailureClass, FallbackOn};
 use sage_core::run::{State, StepId};
 
 use super::{Input, LoopError, RunLoop};
-use crate::cache::Hit;
+use crate::cache::{DEFAULT_TTL_MS, Hit};
 use crate::prepare::Start;
 use crate::results::pack;
 
@@ -53,11 +55,13 @@ impl RunLoop {
                 let found = (around.earlier)(&feature, &run, &path);
                 let found = found.ok_or("no earlier run of this feature has a result of it")?;
                 let result = pack(&found.result, blobs).map_err(|error| error.to_string())?;
+                let age_ms = now.saturating_sub(found.at_ms);
+                let ttl_ms = cache.map_or(DEFAULT_TTL_MS, |cache| cache.config.ttl_ms);
                 Ok(Hit {
                     cache_key: None,
                     from: found.run,
-                    age_ms: now.saturating_sub(found.at_ms),
-                    expires_in_ms: None,
+                    age_ms,
+                    expires_in_ms: ttl_ms.checked_sub(age_ms).filter(|left| *left > 0),
                     result,
                     full: None,
                     artifacts: Vec::new(),
@@ -78,9 +82,29 @@ impl RunLoop {
             return Ok(());
         }
         match stood_in.found {
+            Ok(hit) if self.asks_first(id, &hit) => self.ask_for(id, &stood_in.start, &hit),
             Ok(hit) => self.cached(id, &stood_in.start, hit),
             Err(why) => self.nothing_stands_in(id, &why),
         }
+    }
+
+    /// What is too old is taken without a word only where nobody could be asked.
+    fn asks_first(&self, id: StepId, hit: &Hit) -> bool {
+        let asks = self.around.cache.as_ref().is_some_and(|cache| cache.asks);
+        asks && hit.expires_in_ms.is_none() && !self.run.step(id).accepted
+    }
+
+    /// The step becomes a question; it holds nothing until it is answered.
+    fn ask_for(&mut self, id: StepId, start: &Start, hit: &Hit) -> Result<(), LoopError> {
+        let step = self.run.step(id);
+        let failure = step.failure.as_ref().map(|failure| format!("{}; ", failure.message));
+        let age = humantime::format_duration(Duration::from_secs(hit.age_ms / 60_000 * 60));
+        let message =
+            format!("{}take its result from {age} ago (of {})?", failure.unwrap_or_default(), hit.from);
+        let ask = Ask { message, choices: vec!["approve".into(), "reject".into()], default: None };
+        let (path, attempt) = (step.path.clone(), step.attempts);
+        let started = StepStarted::new(path, attempt, start.parts.key(), start.parts.shortened());
+        self.emit(StepStarted { ask: Some(ask), ..started }).map(drop)
     }
 
     fn nothing_stands_in(&mut self, id: StepId, why: &str) -> Result<(), LoopError> {

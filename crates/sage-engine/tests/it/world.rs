@@ -35,6 +35,8 @@ pub struct World {
     /// Results are kept for later runs.
     pub cache: bool,
     pub cache_config: CacheConfig,
+    /// Somebody could be asked about old results.
+    pub asks: bool,
     /// Where the world's time stands between its lives.
     now_ms: AtomicU64,
     clock: Mutex<Option<Clock>>,
@@ -52,6 +54,7 @@ impl World {
             wakes: None,
             cache: false,
             cache_config: CacheConfig::default(),
+            asks: false,
             now_ms: AtomicU64::new(1_000_000),
             clock: Mutex::default(),
             vfs,
@@ -87,11 +90,22 @@ impl World {
             min_free_bytes: 0,
             approvals: Default::default(),
             wakes: self.wakes.clone(),
-            cache: self
-                .cache
-                .then(|| Cache::new(self.vfs.clone(), root.join(".sage/cache"), self.cache_config)),
+            cache: self.cache.then(|| {
+                let mut cache = Cache::new(self.vfs.clone(), root.join(".sage/cache"), self.cache_config);
+                cache.asks = self.asks;
+                cache
+            }),
             sweep: |_| (Vec::new(), Vec::new()),
         }
+    }
+
+    pub fn root(&self) -> &std::path::Path {
+        self.lock_dir.path()
+    }
+
+    /// Time goes by, and nothing happens.
+    pub fn wait(&self, ms: u64) {
+        self.live(async || tokio::time::sleep(Duration::from_millis(ms)).await);
     }
 
     pub fn request(&self, text: &str) -> StartRequest {

@@ -6,6 +6,7 @@ mod background;
 mod bench;
 mod breakers;
 mod budget;
+mod cache;
 mod catalog;
 mod config;
 mod config_command;
@@ -115,6 +116,8 @@ enum Command {
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Show and clear the results that are kept for later runs
+    Cache(cache::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
     /// Check a template and report everything that is wrong with it
@@ -213,6 +216,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
+        Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),

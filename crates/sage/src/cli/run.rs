@@ -59,27 +59,30 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     warnings::before_run(context, &ready, args.show.json);
     let mut inputs = ready.template.inputs.clone();
     inputs.extend(args.limits.inputs(&ready.template.inputs)?);
-    if args.dry_run {
-        return dry_run::show(context, ready, &settings, args.show.json);
-    }
-    check_programs(context, &ready, settings.agent.as_deref())?;
     let request = StartRequest {
         feature: feature.slug().into(),
         title: feature.title().into(),
-        template: ready.frozen,
-        templates: ready.others,
+        template: ready.frozen.clone(),
+        templates: ready.others.clone(),
         inputs,
         settings,
         replace: args.new,
         no_wait: args.limits.no_wait,
     };
+    if args.dry_run {
+        return dry_run::show(context, ready, &request, args.show.json);
+    }
+    check_programs(context, &ready, request.settings.agent.as_deref())?;
     start(context, request, &args)
 }
 
 fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<ExitCode, Failure> {
-    let engine = context.engine();
+    let mut engine = context.engine();
     tell_earlier(&engine, &request.feature);
     let detach = background::wanted(context, args.detach);
+    if let Some(cache) = &mut engine.cache {
+        cache.asks = asks(args) && !detach;
+    }
     loop {
         let started = if detach {
             engine.start_detached(request.clone()).map(|(record, notices)| {
