@@ -88,6 +88,11 @@ impl StepExecutor for Executor {
         })
     }
 
+    fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {
+        let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
+        configured.map_or_else(|| agent.into(), |config| config.fingerprint(&self.config.keeper, project))
+    }
+
     fn resumes(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         let adapter = configured.and_then(|config| agent::adapter(&config.adapter));

@@ -327,4 +327,10 @@ pub trait StepExecutor: Send + Sync {
     fn shows_progress(&self, _agent: &str) -> bool {
         true
     }
+
+    /// Who it is that would do an agent's step: another text when its program or its settings are others. What one
+    /// gave is not taken for the other's. May look at files.
+    fn fingerprint(&self, agent: &str, _project: &std::path::Path) -> String {
+        agent.to_string()
+    }
 }

@@ -42,6 +42,14 @@ pub struct StepView {
     pub path: String,
     pub state: String,
     pub reused: bool,
+    /// An earlier run made its result, so long ago.
+    #[serde(default)]
+    pub cached: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cached_age_ms: Option<u64>,
+    /// The result is too old and only stands in for one.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub stale: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_reason: Option<String>,
     pub attempts: u32,
@@ -111,6 +119,9 @@ impl StepView {
             path: step.path.to_string(),
             state: step.state.name().into(),
             reused: step.reused,
+            cached: step.taken().is_some(),
+            cached_age_ms: step.taken().map(|taken| taken.age_ms),
+            stale: step.taken().is_some_and(|taken| taken.expires_in_ms.is_none()),
             wait_reason: run.wait_reason(id).map(|wait| wait_text(&wait)),
             attempts: step.attempts,
             elapsed_ms: step.active_ms + running + held,
@@ -204,8 +215,8 @@ impl WorkflowMetrics {
             phase_count: run.scopes[0].phases.len() as u32,
             sequential_time: tally.sequential_ms,
             speedup: (speedup * 100.0).round() / 100.0,
-            cache_hit_rate: None,
-            tokens_saved: 0,
+            cache_hit_rate: tally.cache_hit_rate(),
+            tokens_saved: tally.cache_saved_tokens,
             cost_usd: usage.cost_usd,
             tokens_by_class: TokensByClass {
                 input: usage.input.unwrap_or(0),
@@ -420,7 +431,7 @@ fn most_at_once(run: &Run, steps: &[StepId]) -> u32 {
     let mut edges: Vec<(u64, i32)> = Vec::new();
     for &id in steps {
         let step = run.step(id);
-        if step.started_ms > 0 && !step.reused {
+        if step.started_ms > 0 && !step.reused && step.taken().is_none() {
             let end = if step.ended_ms > 0 { step.ended_ms } else { run.updated_ms };
             edges.extend([(step.started_ms, 1), (end.max(step.started_ms + 1), -1)]);
         }

@@ -4,10 +4,11 @@
 //! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
 //! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
 //! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal),
-//! `inbox` (wakes), `skills` (what can be reused).
+//! `inbox` (wakes), `skills` (what can be reused), `cache` (results that later runs may take).
 
 pub mod background;
 pub mod blobs;
+pub mod cache;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;

@@ -5,6 +5,7 @@
 //! `dependencies` count alike.
 
 mod ancestry;
+mod cache;
 mod expressions;
 mod limits;
 mod names;
@@ -68,6 +69,7 @@ fn check_into(
     let names = Names::new(template, problems);
     phases::check(&names, document, problems);
     limits::check(template, document, problems);
+    cache::check(template, document, problems);
     let ancestry = (!phases::find_cycle(&names, problems)).then(|| Ancestry::new(&names));
     if let Some(ancestry) = &ancestry {
         phases::check_repeats(&names, ancestry, problems);

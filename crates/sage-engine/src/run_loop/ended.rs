@@ -173,7 +173,9 @@ impl RunLoop {
         let spent = self.spent(over.id, over.attempt, &over.usage);
         let step = self.run.step(over.id).path.clone();
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        self.emit(StepFinished { spent, ..finished }).map(drop)
+        let seq = self.emit(StepFinished { spent, ..finished })?;
+        self.keep_after(seq, over.id);
+        Ok(())
     }
 
     /// The attempt is paid for; its step goes on, or has ended without it.

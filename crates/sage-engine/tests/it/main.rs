@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod budgets;
+mod cache;
+mod cache_crashes;
+mod cache_stale;
 mod crashes;
 mod gc;
 mod hedges;

@@ -156,6 +156,16 @@ pub fn tell(notice: &Notice) {
             let few = if pids.len() == 1 { "process" } else { "processes" };
             eprintln!("note: ended {} {few} of the earlier owner", pids.len());
         }
+        Notice::NoCache(why) => eprintln!("note: the run does without the cache: {why}"),
+        Notice::Drifted(steps) => {
+            let (few, more) = steps.split_at(steps.len().min(5));
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            eprintln!(
+                "note: finished with another agent or other files than there are now: {}{more}",
+                few.join(", ")
+            );
+            eprintln!("hint: sage resume --refresh runs them again");
+        }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, kept } => {
             eprintln!("warning: {why}");

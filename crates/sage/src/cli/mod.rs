@@ -7,6 +7,7 @@ mod background;
 mod bench;
 mod breakers;
 mod budget;
+mod cache;
 mod catalog;
 mod config;
 mod config_command;
@@ -120,6 +121,8 @@ enum Command {
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Show and clear the results that are kept for later runs
+    Cache(cache::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
     /// What is to be done: list, add and finish tickets, and run those that are ready
@@ -225,6 +228,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Session(args) => session::execute(context, args),
         Command::Skills(args) => skills::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
+        Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),

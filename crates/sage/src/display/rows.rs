@@ -3,6 +3,7 @@
 use sage_core::event::Ask;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 
+use super::cache_lines;
 use super::frame::Size;
 use super::summary::failure_text;
 use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
@@ -246,6 +247,10 @@ impl Rows<'_> {
             State::Unknown => details.fact(Tone::Warn, unknown_question(step)),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
             State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
+            State::Succeeded if step.taken().is_some() => {
+                let told = cache_lines::details(step);
+                told.into_iter().for_each(|(tone, text)| details.fact(tone, &text));
+            }
             State::Succeeded => {
                 details.fact(Tone::Dim, &time_text(self.elapsed_ms(id)));
                 self.usage(id, &mut details);

@@ -7,6 +7,7 @@ use sage_core::wire::{WorkflowMetrics, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::cache_lines;
 use super::limit_lines;
 use super::next;
 use super::rows::ask_text;
@@ -27,6 +28,7 @@ const MESSAGE_LINES: usize = 3;
 pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
     page.extend(usage_lines(run, style.width));
+    page.extend(cache_lines::totals(run));
     page.extend(limit_lines::totals(run));
     page.extend(blocked_line(run));
     page.extend(failure_lines(run));
@@ -143,9 +145,6 @@ fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
     }
     if metrics.tokens_saved > 0 {
         facts.fact(Tone::Good, &format!("{} tokens saved", count_text(metrics.tokens_saved)));
-    }
-    if let Some(rate) = metrics.cache_hit_rate {
-        facts.fact(Tone::Plain, &format!("cache {:.0}%", rate * 100.0));
     }
     facts.fact(Tone::Dim, &plural(u64::from(metrics.context_reloads), "context reload"));
     let mut line = Line::of(Tone::Plain, "  ");

@@ -24,6 +24,7 @@ pub struct File {
     pub prices: BTreeMap<String, Price>,
     pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
+    pub cache: CacheFile,
     pub gc: GcFile,
 }
 
@@ -131,6 +132,14 @@ pub struct AffinityFile {
     pub agents: Vec<String>,
     pub max_concurrent: u32,
     pub resource_profile: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct CacheFile {
+    pub enabled: Option<bool>,
+    pub ttl: Option<Time>,
+    pub max_size: Option<Size>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

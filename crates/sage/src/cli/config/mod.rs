@@ -1,5 +1,6 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
+mod cache;
 mod file;
 mod gc;
 mod pools;
@@ -15,6 +16,7 @@ use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
 use sage_core::price::PriceTable;
+use sage_engine::cache::CacheConfig;
 use sage_engine::run_loop::Affinity;
 use sage_engine::run_loop::Approvals;
 
@@ -54,6 +56,8 @@ pub struct Config {
     pub targets: Targets,
     pub affinity: Vec<Affinity>,
     pub gc: GcConfig,
+    /// `None` if it is switched off.
+    pub cache: Option<CacheConfig>,
     pub settings: Vec<Setting>,
 }
 
@@ -112,6 +116,7 @@ impl Config {
         let targets = Targets::of(&file, &providers)?;
         shown::targets(&mut settings, &file, &targets);
         tell_prices(&mut settings, &file);
+        let cache = cache::read(&mut settings, &file)?;
         Ok(Config {
             parallel,
             parallel_enabled: switches.parallel,
@@ -129,6 +134,7 @@ impl Config {
             pools,
             providers,
             targets,
+            cache,
             file,
             settings,
         })
