@@ -55,7 +55,9 @@ impl<'s> Ties<'s> {
             let seen = self.saw[own.source].iter().filter_map(|seen| at.get(seen)).copied();
             let back = |at: &usize| self.saw[support[*at].source].contains(&own.source);
             let (mutual, before): (Vec<usize>, Vec<usize>) = seen.partition(back);
-            mutual.into_iter().for_each(|other| drop(sets.join(position, other)));
+            for other in mutual {
+                sets.join(position, other);
+            }
             heard.push(before);
         }
         for (position, before) in heard.iter().enumerate().filter(|(_, before)| !before.is_empty()) {
@@ -63,19 +65,8 @@ impl<'s> Ties<'s> {
             why.push(format!("{} saw {}", self.name(support[position].source), names.join(", ")));
         }
         self.tie(support, &heard, &mut sets, &mut why);
-        // Who saw others counts with the surest of them, and does not make them one.
         let own = self.own(support);
-        let mut best: Vec<f64> = vec![0.0; support.len()];
-        for (at, own) in own.iter().enumerate().filter(|(at, _)| heard[*at].is_empty()) {
-            let root = sets.root(at);
-            best[root] = best[root].max(*own);
-        }
-        for (position, before) in heard.iter().enumerate() {
-            let mut roots: Vec<usize> =
-                before.iter().filter(|at| heard[**at].is_empty()).map(|at| sets.root(*at)).collect();
-            roots.sort_by(|a, b| best[*b].total_cmp(&best[*a]));
-            roots.first().map(|root| sets.join(position, *root));
-        }
+        attach(&heard, &own, &mut sets);
         let groups = sets.groups();
         let share = |group: &Vec<usize>| group.iter().map(|&at| own[at]).fold(0.0, f64::max);
         Independent { shares: groups.iter().map(share).collect(), groups, why }
@@ -154,6 +145,25 @@ impl<'s> Ties<'s> {
 
     fn name(&self, source: usize) -> &str {
         &self.sources[source].name
+    }
+}
+
+/// Who saw others counts with the surest of them, and does not make them one.
+fn attach(heard: &[Vec<usize>], own: &[f64], sets: &mut Sets) {
+    let is_first = |at: &usize| heard[*at].is_empty();
+    let mut best: Vec<f64> = vec![0.0; heard.len()];
+    for at in (0..heard.len()).filter(is_first) {
+        let root = sets.root(at);
+        best[root] = best[root].max(own[at]);
+    }
+    let mut chosen = Vec::new();
+    for (position, before) in heard.iter().enumerate() {
+        let roots = before.iter().filter(|at| is_first(at)).map(|at| sets.root(*at));
+        let surest = roots.max_by(|a, b| best[*a].total_cmp(&best[*b]));
+        chosen.extend(surest.map(|root| (position, root)));
+    }
+    for (position, root) in chosen {
+        sets.join(position, root);
     }
 }
 

@@ -76,7 +76,7 @@ fn cases_have_exactly_their_output() {
 fn a_flood_of_claims_is_put_in_order() {
     let claims = |source: usize| {
         let claim = |n: usize| {
-            let value = if n % 10 == 0 { json!(source) } else { json!(n) };
+            let value = if n.is_multiple_of(10) { json!(source) } else { json!(n) };
             json!({"subject": format!("subject {n}"), "predicate": "is", "value": value, "confidence": 0.8,
                    "evidence": [format!("src/f{}.rs:{source}", n % 50)]})
         };

@@ -66,16 +66,19 @@ fn sources() -> impl Strategy<Value = Vec<Source>> {
     let one = (result(), proptest::collection::vec(0..5usize, 0..2), proptest::option::of("[s-t]"));
     proptest::collection::vec(one, 0..5).prop_map(|list| {
         let name = |index: usize| format!("p/s{index}");
-        let source =
-            |(index, (result, saw, session)): (usize, (Option<Value>, Vec<usize>, Option<String>))| Source {
+        let mut sources = Vec::new();
+        for (index, (result, saw, session)) in list.into_iter().enumerate() {
+            let state = if index % 4 == 3 && result.is_none() { "failed" } else { "succeeded" };
+            sources.push(Source {
                 name: name(index),
-                state: if index % 4 == 3 && result.is_none() { "failed".into() } else { "succeeded".into() },
+                state: state.into(),
                 result,
                 saw: saw.into_iter().map(name).collect(),
                 session,
                 ..Source::default()
-            };
-        list.into_iter().enumerate().map(source).collect()
+            });
+        }
+        sources
     })
 }
 
