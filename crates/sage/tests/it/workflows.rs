@@ -79,7 +79,7 @@ fn the_second_round_reads_what_the_first_was_told() {
     let sage = delivery(ONCE_MORE);
     let prompt = "---\nagent: command\nretry: 1\nparams:\n  critique: \"\"\n  command: [sh, -c, \"cat > prompt-$SAGE_ATTEMPT-$(echo $SAGE_STEP | tr / _).txt; \
         grep -q edges prompt-*2*.txt 2>/dev/null && S=second || S=first; echo \\\"{\\\\\\\"summary\\\\\\\": \\\\\\\"$S\\\\\\\", \\\\\\\"findings\\\\\\\": []}\\\"\"]\n\
-        schema: { type: object }\n---\nResearch.{% if params.critique != \"null\" %} Answer: {{ params.critique }}{% endif %}\n";
+        schema: { type: object }\n---\nResearch.{% if params.critique %} Answer: {{ params.critique }}{% endif %}\n";
     sage.write(".sage/operations/research.practices.md", prompt);
     sage.sage("run x -t delivery --quiet").exit(0);
     let read = |name: &str| std::fs::read_to_string(sage.path(name)).unwrap();
