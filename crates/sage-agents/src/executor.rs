@@ -67,6 +67,12 @@ impl Executor {
     pub fn new(config: ExecutorConfig) -> Executor {
         Executor { config: Arc::new(config) }
     }
+
+    /// Of an agent that is configured, built in, or named like its adapter.
+    fn adapter_name(&self, agent: &str) -> String {
+        let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
+        configured.map_or_else(|| agent.to_string(), |config| config.adapter)
+    }
 }
 
 impl StepExecutor for Executor {
@@ -99,16 +105,20 @@ impl StepExecutor for Executor {
         self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
     }
 
+    /// Any program may tell it (note.rs), but few do; all others have a place for it in what they say.
+    fn tells_usage(&self, agent: &str) -> bool {
+        self.adapter_name(agent) != "command"
+    }
+
     /// Without a model the same question has the same answer.
     fn reconsiders(&self, agent: &str) -> bool {
-        self.config.agents.get(agent).map_or(agent, |agent| agent.adapter.as_str()) != "offline"
+        self.adapter_name(agent) != "offline"
     }
 
     /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent
     /// tells all that it does.
     fn shows_progress(&self, agent: &str) -> bool {
-        let configured = self.config.agents.get(agent);
-        !["command", "foreign", "offline"].contains(&configured.map_or(agent, |agent| agent.adapter.as_str()))
+        !["command", "foreign", "offline"].contains(&self.adapter_name(agent).as_str())
     }
 }
 

@@ -4,6 +4,7 @@
 //! randomness arrive as data. Two functions are the heart: `Run::apply` folds an event into the run, and
 //! `Run::decide` says what is wanted next. Live running and recovery are the same two calls.
 
+pub mod alert;
 pub mod approval;
 pub mod budget;
 pub mod check;

@@ -333,4 +333,9 @@ pub trait StepExecutor: Send + Sync {
     fn fingerprint(&self, agent: &str, _project: &std::path::Path) -> String {
         agent.to_string()
     }
+
+    /// Whether an agent tells what it used, as far as it knows it. What others use is estimated.
+    fn tells_usage(&self, _agent: &str) -> bool {
+        true
+    }
 }

@@ -2,6 +2,8 @@
 //! as truth.
 
 mod asks;
+mod metrics;
+mod monitor;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,6 +12,8 @@ use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
+pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
+pub use monitor::{Told, told};
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -17,6 +21,16 @@ pub fn rfc3339(ms: u64) -> String {
     const LAST_MS: u64 = 253_402_300_799_000;
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms.min(LAST_MS));
     humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// `820 bytes`, `7.9 KB`, `180 KB`
+pub fn size_text(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..99_950 => format!("{:.1} KB", bytes as f64 / 1e3),
+        99_950..999_500 => format!("{:.0} KB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -140,121 +154,6 @@ impl StepView {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TokensByClass {
-    pub input: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    pub output: u64,
-    pub reasoning: u64,
-    /// Attempts of agents that reported no usage: their tokens are not known, which is not 0.
-    pub unattributed: u32,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkflowMetrics {
-    pub total_time: u64,
-    pub total_tokens: u64,
-    pub context_reloads: u32,
-    pub phase_count: u32,
-    pub sequential_time: u64,
-    pub speedup: f64,
-    /// Of steps with `cache`; null where there were none.
-    pub cache_hit_rate: Option<f64>,
-    pub tokens_saved: u64,
-    pub cost_usd: Option<f64>,
-    pub tokens_by_class: TokensByClass,
-    pub steps_reused: u32,
-    pub owners: u32,
-    /// Share of its time in which the loop could take no input; known once the run has stood still or ended.
-    #[serde(default)]
-    pub orchestrator_blocked_share: Option<f64>,
-    /// Attempts that were started, and what became of them.
-    pub attempts: u32,
-    pub retries: u32,
-    /// Failed attempts by all attempts; refusals are none.
-    pub error_rate: f64,
-    pub timeouts: u32,
-    pub refused: u32,
-    pub hedges: u32,
-    pub fallbacks: u32,
-    pub stalls: u32,
-    pub breaker_openings: u32,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub budget: Option<BudgetView>,
-}
-
-/// What the run may spend and has spent; only where something is capped.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BudgetView {
-    pub cap: crate::budget::Cap,
-    pub spent: crate::budget::Amount,
-    pub reserved: crate::budget::Amount,
-    /// Spent above the cap: agents can overshoot by one response.
-    pub overshoot: crate::budget::Amount,
-}
-
-impl BudgetView {
-    pub fn of(run: &Run) -> Option<BudgetView> {
-        let node = run.ledger.node(crate::budget::RUN)?;
-        let (spent, reserved) = (node.settled, node.reserved);
-        Some(BudgetView { cap: node.cap?, spent, reserved, overshoot: node.overshoot() })
-    }
-}
-
-impl WorkflowMetrics {
-    pub fn of(run: &Run) -> WorkflowMetrics {
-        let (usage, tally) = (&run.tally.usage, &run.tally);
-        let total_time = run.elapsed_ms();
-        let speedup = if total_time == 0 { 1.0 } else { tally.sequential_ms as f64 / total_time as f64 };
-        WorkflowMetrics {
-            total_time,
-            total_tokens: usage.total(),
-            context_reloads: tally.reloads,
-            phase_count: run.scopes[0].phases.len() as u32,
-            sequential_time: tally.sequential_ms,
-            speedup: (speedup * 100.0).round() / 100.0,
-            cache_hit_rate: tally.cache_hit_rate(),
-            tokens_saved: tally.cache_saved_tokens,
-            cost_usd: usage.cost_usd,
-            tokens_by_class: TokensByClass {
-                input: usage.input.unwrap_or(0),
-                cache_read: usage.cache_read.unwrap_or(0),
-                cache_write: usage.cache_write.unwrap_or(0),
-                output: usage.output.unwrap_or(0),
-                reasoning: usage.reasoning.unwrap_or(0),
-                unattributed: tally.unattributed,
-            },
-            steps_reused: tally.reused,
-            owners: tally.opened,
-            orchestrator_blocked_share: blocked_share(run),
-            attempts: tally.calls,
-            retries: tally.retries,
-            error_rate: share(tally.errors, tally.calls),
-            timeouts: tally.timeouts,
-            refused: tally.refused,
-            hedges: tally.hedges,
-            fallbacks: tally.fallbacks,
-            stalls: tally.stalls,
-            breaker_openings: tally.breaker_openings,
-            budget: BudgetView::of(run),
-        }
-    }
-}
-
-fn blocked_share(run: &Run) -> Option<f64> {
-    let time = run.tally.loop_time();
-    let share = time.busy_us as f64 / time.total_us as f64;
-    (time.total_us > 0).then(|| (share * 10_000.0).round() / 10_000.0)
-}
-
-fn share(part: u32, all: u32) -> f64 {
-    if all == 0 { 0.0 } else { (f64::from(part) / f64::from(all) * 1000.0).round() / 1000.0 }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct StatusView {
     pub feature: String,
     pub title: String,
@@ -341,15 +240,6 @@ pub fn errors(run: &Run) -> Vec<String> {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PhaseMetrics {
-    pub duration: u64,
-    pub tokens: u64,
-    pub operation_count: u32,
-    pub parallel_ops: u32,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct PhaseResult {
     pub phase_id: String,
     pub status: String,
@@ -390,7 +280,7 @@ impl PhaseResult {
             error: (!failures.is_empty()).then(|| failures.join("; ")),
             started_at: time(phase.opened_ms),
             completed_at: time(phase.judged_ms),
-            metrics: phase_metrics(run, id),
+            metrics: PhaseMetrics::of(run, id),
         }
     }
 }
@@ -403,46 +293,6 @@ pub fn phase_status(open: bool, judged: Option<Judgement>) -> &'static str {
         (true, None) => "in_progress",
         (false, None) => "pending",
     }
-}
-
-fn phase_metrics(run: &Run, id: PhaseId) -> PhaseMetrics {
-    let phase = run.phase(id);
-    let leaves = leaves(run, &phase.members);
-    let end = if phase.judged_ms > 0 { phase.judged_ms } else { run.updated_ms };
-    PhaseMetrics {
-        duration: if phase.opened_ms == 0 { 0 } else { end.saturating_sub(phase.opened_ms) },
-        tokens: leaves.iter().filter_map(|&s| run.step(s).usage.as_ref()).map(|usage| usage.total()).sum(),
-        operation_count: leaves.len() as u32,
-        parallel_ops: most_at_once(run, &leaves),
-    }
-}
-
-fn leaves(run: &Run, members: &[StepId]) -> Vec<StepId> {
-    let mut queue = members.to_vec();
-    let mut leaves = Vec::new();
-    while let Some(id) = queue.pop() {
-        if run.step(id).children.is_some() { queue.extend(run.children(id)) } else { leaves.push(id) }
-    }
-    leaves
-}
-
-/// The largest number of steps that were under way at the same moment.
-fn most_at_once(run: &Run, steps: &[StepId]) -> u32 {
-    let mut edges: Vec<(u64, i32)> = Vec::new();
-    for &id in steps {
-        let step = run.step(id);
-        if step.started_ms > 0 && !step.reused && step.taken().is_none() {
-            let end = if step.ended_ms > 0 { step.ended_ms } else { run.updated_ms };
-            edges.extend([(step.started_ms, 1), (end.max(step.started_ms + 1), -1)]);
-        }
-    }
-    edges.sort_unstable();
-    let (mut now, mut most) = (0i32, 0i32);
-    for (_, change) in edges {
-        now += change;
-        most = most.max(now);
-    }
-    most.max(0) as u32
 }
 
 /// The answer of `sage run` and `sage_workflow_execute`.

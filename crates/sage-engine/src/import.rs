@@ -41,7 +41,8 @@ pub(crate) fn import(
     debug_assert_eq!(started.feature, feature);
     let now = engine.clock.now_ms();
     let mut run = Run::start(&started, now)?;
-    let imported = Event::from(RunImported { from: from.into(), phases });
+    let lost = lost_steps(&loaded.doc, &phases);
+    let imported = Event::from(RunImported { from: from.into(), phases, lost });
     run.apply(&imported, now)?;
     let file = JournalFile::create(&engine.vfs, &engine.project.run_dir(&id))?;
     let mut journal = Journal::new();
@@ -92,6 +93,17 @@ fn phases(doc: &Map<String, Value>, old: &Blobs, new: &Blobs) -> BTreeMap<String
         }
     }
     all
+}
+
+/// Steps that the checkpoint calls finished, but whose phases could not be taken over.
+fn lost_steps(doc: &Map<String, Value>, kept: &BTreeMap<String, BTreeMap<String, Payload>>) -> u32 {
+    let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+    let finished = count(doc.get("progress").and_then(|progress| progress.get("completed")));
+    let steps = |id: &String| {
+        let phase = doc.get("checkpoints").and_then(|phases| phases.get(id));
+        count(phase.and_then(|phase| phase.get("metrics")?.get("operationCount")))
+    };
+    finished.saturating_sub(kept.keys().map(steps).sum()) as u32
 }
 
 /// A phase counts only as a whole: one missing result and all of it runs again.

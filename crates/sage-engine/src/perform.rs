@@ -8,16 +8,19 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use sage_core::event::End;
-use sage_core::expr::{Jq, ResultSchema};
+use sage_core::event::{End, Estimate, Filtered};
+use sage_core::expr::ResultSchema;
 use sage_core::policy::{FailureClass, OnUnknown};
 use sage_core::port::{Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
 use sage_core::template::{Isolation, Kind, Operation};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
+use crate::evaluate::off_loop;
+use crate::filter::{Filter, Sieved};
 use crate::prepare::Facts;
 use crate::results::pack;
+use crate::tokens;
 
 /// Everything one attempt needs. Built by the loop, owned by the attempt's task.
 pub struct Attempt {
@@ -39,7 +42,7 @@ impl std::fmt::Debug for Attempt {
 #[derive(Debug, Clone, Default)]
 pub struct Checks {
     pub schema: Option<Value>,
-    pub filter: Option<String>,
+    pub filter: Filter,
     pub output: Option<String>,
     pub expect: Option<Value>,
     /// Ask this command first whether a lost attempt had in fact finished.
@@ -54,7 +57,7 @@ impl Checks {
         };
         Checks {
             schema: operation.schema.clone(),
-            filter: operation.filter.as_ref().map(|f| f.text.clone()),
+            filter: Filter::of(operation),
             output,
             expect: operation.expect.clone(),
             reconcile,
@@ -68,15 +71,22 @@ pub struct Ended {
     pub end: End,
     pub usage: Usage,
     pub refusal: Option<Refusal>,
+    pub filtered: Option<Filtered>,
+    /// Of an agent that tells no usage.
+    pub estimate: Option<Estimate>,
 }
 
 impl Ended {
+    fn of(end: End, usage: Usage) -> Ended {
+        Ended { end, usage, refusal: None, filtered: None, estimate: None }
+    }
+
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Ended {
-        Ended { end: failed(class, message), usage: Usage::default(), refusal: None }
+        Ended::of(failed(class, message), Usage::default())
     }
 
     pub fn stopped() -> Ended {
-        Ended { end: End::Stopped, usage: Usage::default(), refusal: None }
+        Ended::of(End::Stopped, Usage::default())
     }
 }
 
@@ -90,19 +100,42 @@ impl Attempt {
             Ok(input) => self.call.input = input,
             Err(error) => return Ended::failed(FailureClass::Invalid, error.to_string()),
         }
-        let done = |end, usage| Ended { end, usage, refusal: None };
         if let Some(result) = self.reconcile().await {
-            return done(self.check(result).await, Usage::default());
+            return self.check(result, Usage::default()).await;
+        }
+        if self.checks.filter.counts() || self.estimates() {
+            // Ready when the answer comes. A thread that cannot be had costs nothing but time then.
+            drop(tokio::task::spawn_blocking(tokens::warm));
         }
         match self.executor.execute(self.cx.clone(), self.call.clone()).await {
-            StepOutcome::Succeeded { result, usage } => done(self.check(result).await, usage),
-            StepOutcome::Stopped { usage } => done(End::Stopped, usage),
+            StepOutcome::Succeeded { result, usage } => {
+                let estimate = if usage.is_empty() { self.estimate(&result).await } else { None };
+                Ended { estimate, ..self.check(result, usage).await }
+            }
+            StepOutcome::Stopped { usage } => Ended::of(End::Stopped, usage),
             StepOutcome::Failed { class, message, partial, usage, refusal } => {
                 // A partial result that cannot be kept must not hide why the attempt failed.
                 let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
-                Ended { end: End::Failed { class, message, partial }, usage, refusal }
+                Ended { refusal, ..Ended::of(End::Failed { class, message, partial }, usage) }
             }
         }
+    }
+
+    /// Whether its agent is one that never tells what it used.
+    fn estimates(&self) -> bool {
+        let agent = self.call.agent.as_deref().filter(|_| self.call.kind == Kind::Agent);
+        agent.is_some_and(|agent| !self.executor.tells_usage(agent))
+    }
+
+    /// What such an agent has read and written at least, as far as we saw it.
+    async fn estimate(&self, result: &Value) -> Option<Estimate> {
+        if !self.estimates() {
+            return None;
+        }
+        let text = |name: &str| self.call.params.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (prompt, answer) = (format!("{}{}", text("system"), text("prompt")), result.clone());
+        let count = move || Ok(Estimate { input: tokens::count(&prompt), output: tokens::of_json(&answer) });
+        off_loop("tokens", count).await.ok()
     }
 
     /// The result of a lost attempt, if the operation's own command says that it finished.
@@ -124,21 +157,21 @@ impl Attempt {
         self.executor.execute(self.cx.clone(), call).await
     }
 
-    async fn check(&self, result: Value) -> End {
+    async fn check(&self, result: Value, usage: Usage) -> Ended {
         if let Some(end) = self.check_schema(&result) {
-            return end;
+            return Ended::of(end, usage);
         }
         let written = match &self.checks.output {
             Some(path) => match write_output(&self.cx.project, path, &result) {
                 Ok(path) => vec![path],
-                Err(why) => return failed(FailureClass::Invalid, why),
+                Err(why) => return Ended::of(failed(FailureClass::Invalid, why), usage),
             },
             None => Vec::new(),
         };
         if let Some(end) = self.check_expectations(&result).await {
-            return end;
+            return Ended::of(end, usage);
         }
-        self.finish(result, written).await
+        self.finish(result, written, usage).await
     }
 
     fn check_schema(&self, result: &Value) -> Option<End> {
@@ -187,25 +220,24 @@ impl Attempt {
         matches!(self.executor.execute(self.cx.clone(), call).await, StepOutcome::Succeeded { .. })
     }
 
-    async fn finish(&self, result: Value, artifacts: Vec<String>) -> End {
-        let Some(filter) = self.checks.filter.clone() else {
-            return match pack(&result, &self.blobs) {
+    async fn finish(&self, result: Value, artifacts: Vec<String>, usage: Usage) -> Ended {
+        if self.checks.filter.is_none() {
+            let end = match pack(&result, &self.blobs) {
                 Ok(result) => End::Succeeded { result, full: None, artifacts },
                 Err(error) => failed(FailureClass::Transient, error.to_string()),
             };
-        };
-        let (facts, blobs) = (self.facts.clone(), self.blobs.clone());
-        let filtered = crate::evaluate::off_loop("`filter`", move || {
-            let context = facts.context(&blobs).map_err(|e| e.to_string())?;
-            let value = Jq::compile(&filter)
-                .and_then(|jq| jq.one_or_null(&result, &context))
-                .map_err(|e| e.to_string())?;
-            let packed = pack(&value, &blobs).and_then(|small| Ok((small, pack(&result, &blobs)?)));
-            packed.map_err(|e| e.to_string())
+            return Ended::of(end, usage);
+        }
+        let (filter, facts, blobs) = (self.checks.filter.clone(), self.facts.clone(), self.blobs.clone());
+        let sieved = off_loop("`filter`", move || {
+            let context = || facts.context(&blobs).map_err(|error| error.to_string());
+            filter.sieve(&result, context, &blobs)
         });
-        match filtered.await {
-            Ok((result, full)) => End::Succeeded { result, full: Some(full), artifacts },
-            Err(why) => failed(FailureClass::Invalid, why),
+        match sieved.await {
+            Ok(Sieved { result, full, filtered }) => {
+                Ended { filtered, ..Ended::of(End::Succeeded { result, full, artifacts }, usage) }
+            }
+            Err(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
         }
     }
 }

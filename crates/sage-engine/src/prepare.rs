@@ -16,7 +16,8 @@ use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
-use crate::results::{Face, ResultError, artifacts_of, pack, unpack, value_of};
+use crate::pointer::pointer;
+use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 
 /// What a ready step turns out to be.
 #[derive(Debug)]
@@ -65,10 +66,19 @@ pub struct Facts {
     run: String,
     run_inputs: Option<Map<String, Value>>,
     scope_inputs: Option<Payload>,
-    steps: BTreeMap<String, (&'static str, Option<Arc<Output>>)>,
+    steps: BTreeMap<String, Seen>,
     item: Option<(Payload, u32)>,
     /// What a synthesis puts together.
     sources: Vec<StepSource>,
+}
+
+/// A step that expressions can see.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// In the run: inside a sub-workflow it is longer than the name that expressions use.
+    path: Arc<str>,
+    state: &'static str,
+    output: Option<Arc<Output>>,
 }
 
 impl Request {
@@ -284,7 +294,9 @@ impl Facts {
         }
         let entry = |number: u32| {
             let step = run.step(run.meant(step.scope, number));
-            (scope.plan.steps[number as usize].path.to_string(), (step.state.name(), step.output.clone()))
+            let (path, output) = (step.path.clone(), step.output.clone());
+            let seen = Seen { path, state: step.state.name(), output };
+            (scope.plan.steps[number as usize].path.to_string(), seen)
         };
         let item = step.item.and_then(|(fan, index)| match run.step(fan).children.as_deref() {
             Some(Children::Items { items, .. }) => Some((items.clone(), index)),
@@ -309,8 +321,8 @@ impl Facts {
         context.insert("run".into(), json!({"id": self.run}));
         context.insert("inputs".into(), self.inputs(blobs)?);
         let mut steps = Map::new();
-        for (path, (state, output)) in &self.steps {
-            steps.insert(path.clone(), step_value(state, output.as_deref(), blobs)?);
+        for (path, seen) in &self.steps {
+            steps.insert(path.clone(), step_value(&self.feature, seen, blobs)?);
         }
         context.insert("steps".into(), Value::Object(steps));
         if let Some((items, index)) = &self.item {
@@ -359,10 +371,19 @@ impl Facts {
     }
 }
 
-fn step_value(state: &str, output: Option<&Output>, blobs: &Blobs) -> Result<Value, ResultError> {
-    let Some(output) = output else {
-        return Ok(json!({"state": state, "result": null, "full": null, "artifacts": []}));
+fn step_value(feature: &str, seen: &Seen, blobs: &Blobs) -> Result<Value, ResultError> {
+    let (state, Some(output)) = (seen.state, seen.output.as_deref()) else {
+        let state = seen.state;
+        return Ok(json!({"state": state, "result": null, "full": null, "pointer": null, "artifacts": []}));
     };
-    let (result, full) = (value_of(output, Face::Filtered, blobs)?, value_of(output, Face::Full, blobs)?);
-    Ok(json!({"state": state, "result": result, "full": full, "artifacts": artifacts_of(output)}))
+    let result = value_of(output, Face::Filtered, blobs)?;
+    let (full, pointer) = if is_filtered(output) {
+        let full = value_of(output, Face::Full, blobs)?;
+        let pointer = pointer(feature, &seen.path, &result, &full);
+        (full, pointer)
+    } else {
+        (result.clone(), None)
+    };
+    let artifacts = artifacts_of(output);
+    Ok(json!({"state": state, "result": result, "full": full, "pointer": pointer, "artifacts": artifacts}))
 }

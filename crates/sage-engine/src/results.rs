@@ -103,6 +103,18 @@ pub fn value_of(output: &Output, face: Face, blobs: &Blobs) -> Result<Value, Res
     }
 }
 
+/// Whether its two faces differ.
+pub fn is_filtered(output: &Output) -> bool {
+    match output {
+        Output::Null => false,
+        Output::Leaf { full, .. } => full.is_some(),
+        Output::List { items, .. } => items.iter().flatten().any(|item| is_filtered(item)),
+        Output::Phases { phases, .. } => {
+            phases.iter().flat_map(|(_, members)| members).any(|(_, output)| is_filtered(output))
+        }
+    }
+}
+
 pub fn artifacts_of(output: &Output) -> Vec<String> {
     match output {
         Output::Leaf { artifacts, .. } => artifacts.clone(),

@@ -6,6 +6,7 @@
 
 mod agents;
 mod cache;
+mod counts;
 mod limits;
 mod run;
 
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 
 pub use agents::*;
 pub use cache::*;
+pub use counts::*;
 pub use limits::*;
 pub use run::*;
 
@@ -213,11 +215,17 @@ pub struct StepFinished {
     /// What the attempt is charged with in the budgets; only where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Amount>,
+    /// Only where its filter took something away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filtered: Option<Filtered>,
+    /// Only where its agent told no usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        StepFinished { step, attempt, end, ms, usage, spent: None }
+        StepFinished { step, attempt, end, ms, usage, spent: None, filtered: None, estimate: None }
     }
 }
 

@@ -60,6 +60,9 @@ pub struct Settings {
     /// Results of earlier runs are not taken; new ones are kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_cache: bool,
+    /// When people shall be alerted, where that is not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alerts: Option<crate::alert::Thresholds>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -135,6 +138,13 @@ pub struct RunImported {
     pub from: String,
     /// Phase id -> operation id -> result. Only whole, finished phases.
     pub phases: BTreeMap<String, BTreeMap<String, Payload>>,
+    /// Steps that had finished and whose results are gone: they run again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Why a run stands still.

@@ -1,7 +1,7 @@
 //! The two languages of a template: jq for data, Jinja for prose. Nothing is evaluated while loading.
 //!
-//! Both see one context: `feature, title, inputs, run, steps["phase/operation"].{result, full, state,
-//! artifacts}` and, in a fan-out, `item` and `index`. Compiling and evaluating are apart, and both are plain
+//! Both see one context: `feature, title, inputs, run, steps["phase/operation"].{result, full, pointer,
+//! state, artifacts}` and, in a fan-out, `item` and `index`. Compiling and evaluating are apart, and both are plain
 //! functions: the engine runs them off its loop, with a deadline, since no expression language can promise
 //! to end. Neither reads a clock, the environment or a file, so an equal context gives an equal value.
 

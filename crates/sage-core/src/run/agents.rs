@@ -36,6 +36,7 @@ impl Run {
                 let id = self.named("step.session", &told.step)?;
                 if told.continuity == Continuity::Reloaded {
                     self.tally.reloads += 1;
+                    self.count_around(id, |counts| counts.reloads += 1);
                 }
                 if !told.session.is_empty() {
                     self.step_mut(id).session = Some(Arc::from(told.session.as_str()));

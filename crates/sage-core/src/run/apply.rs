@@ -79,6 +79,7 @@ impl Run {
             asks: Vec::new(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
+            judged_now: Vec::new(),
             plans: compile_all(&event.templates)?,
             active: Default::default(),
         };
@@ -89,6 +90,8 @@ impl Run {
     }
 
     pub fn apply(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
+        self.judged_now.clear();
+        self.measure_wait(event, now);
         if matches!(event, Event::RunOpened(_)) {
             self.tally.earlier_ms = self.elapsed_ms();
             self.tally.turn_ms = now;
@@ -179,6 +182,7 @@ impl Run {
 
     fn started(&mut self, event: &StepStarted, now: u64) -> Result<(), FoldError> {
         let id = self.startable("step.started", &event.step)?;
+        self.measure_start(id);
         let step = self.step_mut(id);
         step.attempts = event.attempt;
         step.preempted = false;
@@ -218,6 +222,11 @@ impl Run {
             _ => return Err(self.misfit("step.finished", id)),
         };
         self.charge(id, attempt, event.ms, &event.usage);
+        // What was given up for another would not have been begun, one after the other.
+        if !(stopping && matches!(event.end, End::Stopped)) {
+            self.tally.sequential_ms += event.ms;
+        }
+        self.measure_end(id, event);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         match &event.end {
             End::Succeeded { result, full, artifacts } => {
@@ -229,7 +238,7 @@ impl Run {
                 let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
                 self.judged(id, *class, message);
                 self.step_mut(id).failure = Some(Box::new(failure));
-                self.count_failure(*class);
+                self.count_failure(id, *class);
                 self.settle(id, State::Failed, now);
             }
             End::Stopped if stopping => self.settle(id, State::Cancelled, now),
@@ -241,7 +250,6 @@ impl Run {
 
     pub(super) fn charge(&mut self, id: StepId, attempt: u32, ms: u64, usage: &crate::port::Usage) {
         self.step_mut(id).active_ms += ms;
-        self.tally.sequential_ms += ms;
         if !usage.is_empty() {
             self.tally.usage.add(usage);
             self.step_mut(id).usage.get_or_insert_default().add(usage);
@@ -294,8 +302,9 @@ impl Run {
             return Err(self.misfit("step.retried", id));
         }
         self.charge(id, event.attempt, event.ms, &event.usage);
+        self.tally.sequential_ms += event.ms;
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
-        self.count_failure(event.class);
+        self.count_failure(id, event.class);
         self.tally.retries += 1;
         self.step_mut(id).life_ms += event.ms;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
@@ -343,6 +352,7 @@ impl Run {
     }
 
     fn imported(&mut self, event: &RunImported, now: u64) {
+        self.measure_lost(event.lost);
         for (phase, results) in &event.phases {
             for (operation, payload) in results {
                 let Some(id) = self.find(&format!("{phase}/{operation}")) else {

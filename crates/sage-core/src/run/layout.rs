@@ -213,6 +213,9 @@ impl Run {
             restarts: 0,
             opened_ms: 0,
             judged_ms: 0,
+            opened_work_ms: 0,
+            judged_work_ms: 0,
+            counts: Default::default(),
             digest: None,
         });
         let label = self.phase(id).label(&plan);

@@ -1,7 +1,7 @@
 //! Events about limits: refused, hedged and stalled attempts, fallbacks, parked targets, budgets.
 
 use crate::event::*;
-use crate::policy::{FailureClass, Rung};
+use crate::policy::Rung;
 use crate::run::demand::SESSION_POOL;
 use crate::run::step::{Failure, State};
 use crate::run::{FoldError, Run, Status, StepId};
@@ -55,13 +55,14 @@ impl Run {
         let stopping = running.stopping;
         let told = self.tally.unattributed;
         self.charge(id, event.attempt, event.ms, &event.usage);
+        self.tally.sequential_ms += event.ms;
         self.step_mut(id).life_ms += event.ms;
         // A target that refused did no work: that it tells no usage is no gap.
         if event.class.refused() {
             self.tally.unattributed = told;
         }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
-        self.count_failure(event.class);
+        self.count_failure(id, event.class);
         let (class, message) = (event.class, event.message.clone());
         let failure = Failure { class, message, partial: event.partial.clone() };
         self.step_mut(id).failure = Some(Box::new(failure));
@@ -90,9 +91,13 @@ impl Run {
     fn charged(&mut self, event: &StepCharged) -> Result<(), FoldError> {
         let id = self.named("step.charged", &event.step)?;
         self.charge(id, event.attempt, event.ms, &event.usage);
+        // One beside another takes no time of its own, and one that has lost would not have been.
+        if matches!(&self.step(id).state, State::Running(running) if running.hedges == 0) {
+            self.tally.sequential_ms += event.ms;
+        }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         if let Some(class) = event.class {
-            self.count_failure(class);
+            self.count_failure(id, class);
         }
         if matches!(&self.step(id).state, State::Running(running) if running.hedges > 0) {
             self.count_hedges(id, -1);
@@ -155,15 +160,6 @@ impl Run {
                 self.settle(id, State::Cancelled, now);
             }
         }
-    }
-
-    pub(super) fn count_failure(&mut self, class: FailureClass) {
-        match class {
-            FailureClass::RateLimit | FailureClass::Quota => self.tally.refused += 1,
-            FailureClass::Budget => {}
-            _ => self.tally.errors += 1,
-        }
-        self.tally.timeouts += u32::from(class == FailureClass::Timeout);
     }
 
     fn continued(&mut self) {

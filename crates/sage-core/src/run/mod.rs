@@ -17,6 +17,7 @@ mod decide;
 mod demand;
 mod layout;
 mod limits;
+mod measure;
 mod phase;
 mod ready;
 mod relink;
@@ -37,6 +38,7 @@ pub use apply::FoldError;
 pub use decide::{Action, INBOX, Unowned, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
+pub use measure::{Measured, PhaseCounts};
 pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
 pub use sources::StepSource;
@@ -113,7 +115,8 @@ pub struct Tally {
     pub settled: u32,
     pub reused: u32,
     pub failed: u32,
-    /// Sum of active times: what one step after the other would have taken.
+    /// Sum of active times: what one step after the other would have taken. Attempts beside another one and those
+    /// that were given up are not in it, nor is what was reused.
     pub sequential_ms: u64,
     pub usage: Usage,
     /// Attempts whose agent reported no usage at all.
@@ -150,6 +153,7 @@ pub struct Tally {
     /// The loops of earlier owners, and this one's as far as it was told.
     pub loop_earlier: LoopTime,
     pub loop_turn: LoopTime,
+    pub measured: Measured,
 }
 
 impl Tally {
@@ -209,6 +213,7 @@ pub struct Run {
     pub asks: Vec<OpenAsk>,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
+    judged_now: Vec<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,
     /// Steps in `Running` that occupy a slot / that do not / in `Backoff` / that wait for a person.
     pub active: Active,

@@ -44,6 +44,7 @@ impl Run {
         }
         if event.mode == OpenMode::Resume {
             self.relink(now);
+            self.measure_resume();
         }
     }
 
@@ -149,6 +150,7 @@ impl Run {
         let mut steps: Vec<StepId> = steps.into_iter().collect();
         steps.sort_unstable();
         for id in steps {
+            self.forget_kept(id);
             if let Some(key) = self.step(id).key {
                 self.memo.remove(&key);
             }
@@ -243,6 +245,7 @@ impl Run {
         self.active.joins_missed = 0;
         self.to_repeat.clear();
         self.relinking = true;
+        let judged: Vec<Option<Judgement>> = self.phases.iter().map(|phase| phase.judged).collect();
         let live: Vec<ScopeId> =
             (0..self.scopes.len() as u32).map(ScopeId).filter(|&s| self.scope_lives(s)).collect();
         for &scope in &live {
@@ -266,6 +269,10 @@ impl Run {
         }
         self.close_empty_fans(now);
         self.relinking = false;
+        // What was counted once more is no news.
+        let mut news = std::mem::take(&mut self.judged_now);
+        news.retain(|&id| judged.get(id.0 as usize).copied().flatten() != self.phase(id).judged);
+        self.judged_now = news;
         self.recount();
     }
 
@@ -370,7 +377,9 @@ impl Run {
             let phase = self.lay_phase(scope, number, round, height);
             let before = self.scope(scope).phases[number as usize];
             let reopened = self.phase(before).judged.is_some();
-            self.phase_mut(before).judged.get_or_insert(Judgement::Reached);
+            if !reopened {
+                self.mark_judged(before, Judgement::Reached, now);
+            }
             self.scope_mut(scope).phases[number as usize] = phase;
             self.scope_mut(scope).open_phases += u32::from(reopened);
             for member in self.phase(phase).members.clone() {

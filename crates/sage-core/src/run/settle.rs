@@ -228,10 +228,11 @@ impl Run {
     }
 
     pub(super) fn open_phase(&mut self, id: PhaseId, now: u64) {
+        let work_ms = self.work_ms();
         let phase = self.phase_mut(id);
         phase.open = true;
         if phase.opened_ms == 0 {
-            phase.opened_ms = now;
+            (phase.opened_ms, phase.opened_work_ms) = (now, work_ms);
         }
         for member in phase.members.clone() {
             self.satisfy(member, now);
@@ -270,11 +271,8 @@ impl Run {
     /// The phase is judged for good: tell those after it, and close its scope if it was the last.
     pub(super) fn conclude(&mut self, id: PhaseId, judgement: Judgement, queue: &mut Queue, now: u64) {
         let digest = self.phase_digest(id);
+        self.mark_judged(id, judgement, now);
         let phase = self.phase_mut(id);
-        phase.judged = Some(judgement);
-        if phase.judged_ms == 0 {
-            phase.judged_ms = now;
-        }
         phase.digest = Some(digest);
         phase.repeating = false;
         let (scope, number) = (phase.scope, phase.plan_phase);

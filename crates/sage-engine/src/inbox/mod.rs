@@ -23,7 +23,6 @@ mod log;
 mod name;
 mod order;
 mod post;
-mod poster;
 mod pressure;
 mod read;
 #[cfg(test)]
@@ -46,7 +45,6 @@ pub use handler::{HandleError, Handler, Recorded};
 pub use ledger::Handled;
 pub use listing::{Letter, Place};
 pub use post::PostError;
-pub(crate) use poster::Poster;
 pub use pressure::{FULL_OVER, Pressure, WARN_OVER};
 pub use read::{Origin, Unreadable};
 pub use waiting::Waiter;

@@ -12,6 +12,7 @@ use super::{Engine, Notice, OpenError, Owned, history, register};
 use crate::cache::Cache;
 use crate::journal::{Journal, JournalFile};
 use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
+use crate::orchestration::OrchestrationLog;
 use crate::run_loop::{CommitMode, EarlierResults, Options, RunLoop, Surroundings};
 
 /// A dead owner's children are gone within milliseconds; this is for loaded machines.
@@ -80,6 +81,7 @@ impl Engine {
             min_free_bytes: self.min_free_bytes,
             approvals: self.approvals.clone(),
             wakes: self.wakes.clone(),
+            log: (self.commit == CommitMode::Thread).then(|| OrchestrationLog::new(&self.project.logs())),
             earlier: self.earlier(),
             cache: self.cache_for(&run, &mut notices),
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sage_core::policy::FailureClass;
 use sage_core::port::{Nudge, Permission, StepCall, StepCx, Stop, StopSignal, Usage};
 use sage_core::run::{State, StepId};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::timers::Timer;
@@ -29,12 +30,14 @@ pub(super) enum Effect {
     Keep(Box<super::lookup::Keep>),
     /// Others are told of it.
     Tell { seq: u64, wake: Box<Wake> },
+    /// Monitors are told.
+    Log { seq: u64, entries: Vec<Value> },
 }
 
 impl Effect {
     /// Telling others and keeping for others change nothing of the run: nobody need wait for it.
     pub(super) fn is_of_the_run(&self) -> bool {
-        !matches!(self, Effect::Tell { .. } | Effect::Keep(_))
+        !matches!(self, Effect::Tell { .. } | Effect::Log { .. } | Effect::Keep(_))
     }
 }
 
@@ -51,7 +54,12 @@ impl RunLoop {
             Effect::Keep(keep) => self.keep(*keep),
             Effect::Tell { seq, wake } => {
                 if let Some(poster) = &self.poster {
-                    poster.post(seq, *wake);
+                    poster.tell(seq, *wake);
+                }
+            }
+            Effect::Log { seq, entries } => {
+                if let Some(monitor) = &self.monitor {
+                    monitor.tell(seq, entries);
                 }
             }
         }
@@ -59,11 +67,15 @@ impl RunLoop {
 
     /// Waits a moment for what is still to be told, off the loop's own thread where it can.
     pub(super) async fn finish_posts(&mut self, durable: bool) {
-        let Some(poster) = self.poster.take() else { return };
+        let (poster, monitor) = (self.poster.take(), self.monitor.take());
         let head = self.durable.seq;
         // Without a journal that can be trusted, the next owner looks for itself.
-        if durable {
-            let _ = tokio::task::spawn_blocking(move || poster.finish(head)).await;
+        if durable && (poster.is_some() || monitor.is_some()) {
+            let finish = move || {
+                poster.iter().for_each(|poster| poster.finish(head));
+                monitor.iter().for_each(|monitor| monitor.finish(head));
+            };
+            let _ = tokio::task::spawn_blocking(finish).await;
         }
     }
 

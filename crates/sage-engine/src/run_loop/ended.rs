@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
-use sage_core::event::{End, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked, StepRetried};
+use sage_core::event::{
+    End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked, StepRetried,
+};
 use sage_core::policy::{FailureClass, FallbackOn, OnBudget};
 use sage_core::port::{Refusal, Stop, Usage};
 use sage_core::run::{Failure, State, StepId};
@@ -30,17 +32,19 @@ struct Over {
     ms: u64,
     usage: Usage,
     refusal: Option<Refusal>,
+    filtered: Option<Filtered>,
+    estimate: Option<Estimate>,
 }
 
 impl RunLoop {
     pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
-        let Ended { end, usage, refusal } = ended;
+        let Ended { end, usage, refusal, filtered, estimate } = ended;
         // What it reported while it worked is better than nothing at the end.
         let usage = if usage.is_empty() { live.usage.clone() } else { usage };
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
-        let over = Over { id, attempt, ms, usage, refusal };
+        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -172,8 +176,9 @@ impl RunLoop {
     fn finish(&mut self, over: Over, end: End) -> Result<(), LoopError> {
         let spent = self.spent(over.id, over.attempt, &over.usage);
         let step = self.run.step(over.id).path.clone();
+        let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        let seq = self.emit(StepFinished { spent, ..finished })?;
+        let seq = self.emit(StepFinished { spent, filtered, estimate, ..finished })?;
         self.keep_after(seq, over.id);
         Ok(())
     }
@@ -233,7 +238,7 @@ impl RunLoop {
         delay: Option<u64>,
     ) -> Result<(), LoopError> {
         let spent = self.spent(over.id, over.attempt, &over.usage);
-        let Over { id, attempt, ms, usage, refusal } = over;
+        let Over { id, attempt, ms, usage, refusal, .. } = over;
         let last = self.run.step(id).delay_ms;
         let retry = &self.run.operation(id).retry;
         let own = delay.unwrap_or_else(|| retry.delay_before_ms(self.run.step(id).tries + 2, last, random()));

@@ -48,11 +48,13 @@ use tokio::time::Instant;
 use crate::blobs::Blobs;
 use crate::cache::Cache;
 use crate::clock::Clock;
-use crate::inbox::{Inbox, Poster, wake_of};
+use crate::inbox::Inbox;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
+use crate::orchestration::OrchestrationLog;
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
+use crate::teller::{Listener, Teller};
 use crate::vfs::Vfs;
 pub use asks::Approvals;
 use attention::Attention;
@@ -89,6 +91,8 @@ pub struct Surroundings {
     pub min_free_bytes: u64,
     pub approvals: Arc<Approvals>,
     pub wakes: Option<Inbox>,
+    /// Where monitors look; simulations have none.
+    pub log: Option<OrchestrationLog>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
     /// Results that later runs may take; `None` if there is no cache.
@@ -235,8 +239,9 @@ pub struct RunLoop {
     pausing: Option<PauseReason>,
     image: crate::image::Painter,
     attention: Attention,
-    /// Tells others, where that is wanted.
-    poster: Option<Poster>,
+    /// Tell others, where that is wanted.
+    poster: Option<Teller<Inbox>>,
+    monitor: Option<Teller<OrchestrationLog>>,
     done: bool,
 }
 
@@ -262,10 +267,10 @@ impl RunLoop {
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
         let lookups = Lookups::new(&run);
-        let poster = around
-            .wakes
-            .clone()
-            .map(|inbox| Poster::new(inbox, around.vfs.clone(), around.run_dir.clone(), durable.seq));
+        let (vfs, dir) = (&around.vfs, &around.run_dir);
+        let poster =
+            around.wakes.clone().map(|inbox| Teller::new(inbox, vfs.clone(), dir.clone(), durable.seq));
+        let monitor = around.log.clone().map(|log| Teller::new(log, vfs.clone(), dir.clone(), durable.seq));
         RunLoop {
             around,
             options,
@@ -294,6 +299,7 @@ impl RunLoop {
             image,
             attention: Attention::default(),
             poster,
+            monitor,
             done: false,
         }
     }
@@ -399,9 +405,14 @@ impl RunLoop {
         self.run.apply(&event, now)?;
         let seq = self.journal.append(event.kind(), now, &event)?;
         if self.poster.is_some()
-            && let Some(wake) = wake_of(&event, seq, &self.run)
+            && let Some(wake) = Inbox::news(&event, seq, now, &self.run)
         {
             self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
+        }
+        if self.monitor.is_some()
+            && let Some(entries) = OrchestrationLog::news(&event, seq, now, &self.run)
+        {
+            self.after(seq, Effect::Log { seq, entries });
         }
         Ok(seq)
     }

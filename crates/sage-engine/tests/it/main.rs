@@ -6,6 +6,7 @@ mod cache;
 mod cache_crashes;
 mod cache_stale;
 mod crashes;
+mod figures;
 mod gc;
 mod hedges;
 mod quotas;

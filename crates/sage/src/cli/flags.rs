@@ -70,6 +70,7 @@ impl Limits {
             providers: config.providers.clone(),
             agent_budgets: config.agent_budgets.clone(),
             no_cache: self.no_cache,
+            alerts: config.alerts.clone(),
         })
     }
 

@@ -5,16 +5,37 @@
 
 use std::collections::HashMap;
 
-use sage_core::run::{Children, Run, ScopeId, State, Status, StepId};
+use sage_core::run::{Children, Phase, Run, ScopeId, State, Status, StepId};
 use sage_core::template::Kind;
 
 use super::text::clock_text;
 
 /// `~12s left`, or nothing.
 pub(crate) fn left_text(run: &Run, now_ms: u64) -> Option<String> {
+    text(left_ms(run, now_ms)?)
+}
+
+fn text(left_ms: u64) -> Option<String> {
     // Later than expected: it will be done when it is done.
-    let left_ms = left_ms(run, now_ms).filter(|&ms| ms > 0)?;
-    Some(format!("~{} left", clock_text(rounded(left_ms))))
+    (left_ms > 0).then(|| format!("~{} left", clock_text(rounded(left_ms))))
+}
+
+/// What is left of each phase, by what has been seen so far.
+pub(crate) struct Forecast<'a>(Option<Remaining<'a>>);
+
+impl<'a> Forecast<'a> {
+    pub fn of(run: &'a Run, now_ms: u64) -> Forecast<'a> {
+        // With a single phase the whole run's estimate says it already.
+        let tells = run.status == Status::Running && run.phases.len() > 1;
+        Forecast(tells.then(|| Remaining { run, now_ms, seen: Seen::of(run) }))
+    }
+
+    /// `~3s left` of an open phase, or nothing.
+    pub fn phase_text(&self, phase: &Phase) -> Option<String> {
+        let remaining = self.0.as_ref()?;
+        let left = remaining.phase(phase)?;
+        text(left.over(remaining.run))
+    }
 }
 
 /// Whole seconds, and coarser the further away: an estimate shall not look like a measurement.
@@ -37,8 +58,7 @@ pub fn left_ms(run: &Run, now_ms: u64) -> Option<u64> {
     }
     let remaining = Remaining { run, now_ms, seen: Seen::of(run) };
     let work = remaining.scope(ScopeId(0))?;
-    let width = if run.settings.sequential { 1 } else { run.settings.parallel.max(1) };
-    Some(work.path_ms.max(work.slots_ms / u64::from(width)))
+    Some(work.over(run))
 }
 
 /// Mean active times of finished steps.
@@ -108,6 +128,14 @@ struct Left {
     slots_ms: u64,
 }
 
+impl Left {
+    /// On as many slots as the run has.
+    fn over(self, run: &Run) -> u64 {
+        let width = if run.settings.sequential { 1 } else { run.settings.parallel.max(1) };
+        self.path_ms.max(self.slots_ms / u64::from(width))
+    }
+}
+
 struct Remaining<'a> {
     run: &'a Run,
     now_ms: u64,
@@ -132,6 +160,23 @@ impl Remaining<'_> {
             finish[number as usize] = end;
             let done = &mut phase_done[spec.phase as usize];
             *done = end.max(*done);
+            total.path_ms = total.path_ms.max(end);
+            total.slots_ms += left.slots_ms;
+        }
+        Some(total)
+    }
+
+    /// Only what is in the phase: its members and what they need of each other.
+    fn phase(&self, phase: &Phase) -> Option<Left> {
+        let plan = &self.run.scope(phase.scope).plan;
+        let mut members = phase.members.clone();
+        members.sort_by_key(|&id| plan.steps[self.run.step(id).plan_step as usize].level);
+        let (mut finish, mut total) = (HashMap::new(), Left::default());
+        for id in members {
+            let (number, left) = (self.run.step(id).plan_step, self.step(id)?);
+            let needs = plan.steps[number as usize].needs.iter();
+            let end = needs.filter_map(|need| finish.get(need)).max().unwrap_or(&0) + left.path_ms;
+            finish.insert(number, end);
             total.path_ms = total.path_ms.max(end);
             total.slots_ms += left.slots_ms;
         }

@@ -1,32 +1,19 @@
 //! One JSON object a line: every event of the journal, and what the fold derives from it (P11).
 
-use sage_core::event::Event;
-use sage_core::run::{Output, PhaseId, Run};
-use sage_core::wire::{self, Summary, WorkflowMetrics, rfc3339};
+use sage_core::run::{Output, Run};
+use sage_core::wire::{Summary, rfc3339, told};
 use serde_json::{Value, json};
 
-use super::phases::PhaseWatch;
 use super::tail::News;
-use super::walk;
 
-#[derive(Debug, Default)]
-pub(crate) struct Json {
-    phases: PhaseWatch,
-}
-
-impl Json {
-    pub fn tell(&mut self, news: &News<'_>, out: &mut String) {
-        let judged = self.phases.newly_judged(news.run, news.event);
-        if news.silent {
-            return;
-        }
-        push(out, news, news.record.kind, news.record.data.get());
-        for phase in judged {
-            push(out, news, "group.completed", &group(news.run, phase).to_string());
-        }
-        if matches!(news.event, Event::RunFinished(_) | Event::RunCancelled(_) | Event::RunPaused(_)) {
-            push(out, news, "workflow.performance", &performance(news.run).to_string());
-        }
+/// The event itself, then what monitors are told of it.
+pub(crate) fn tell(news: &News<'_>, out: &mut String) {
+    if news.silent {
+        return;
+    }
+    push(out, news, news.record.kind, news.record.data.get());
+    for told in told(news.event, news.run) {
+        push(out, news, told.kind, &told.fields.to_string());
     }
 }
 
@@ -40,22 +27,6 @@ fn push(out: &mut String, news: &News<'_>, kind: &str, data: &str) {
     }
     out.push_str(fields);
     out.push('\n');
-}
-
-fn group(run: &Run, id: PhaseId) -> Value {
-    let phase = run.phase(id);
-    json!({
-        "group": run.phase_path(id),
-        "duration": walk::phase_ms(run, phase, phase.judged_ms),
-        "stagesCompleted": phase.ok,
-        "stages": phase.members.len(),
-        "status": wire::phase_status(phase.open, phase.judged),
-    })
-}
-
-fn performance(run: &Run) -> Value {
-    let metrics = serde_json::to_value(WorkflowMetrics::of(run)).unwrap_or_default();
-    json!({ "feature": run.feature, "workflowId": run.id, "status": run.status.name(), "metrics": metrics })
 }
 
 /// The last line of `--json`: `{"type":"summary", ...}`, without a line break. `value` turns an output into

@@ -6,11 +6,10 @@ use sage_core::event::{
     End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted,
 };
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
-use sage_core::wire::rfc3339;
+use sage_core::wire::{rfc3339, size_text};
 
 use super::cache_lines;
 use super::limit_lines;
-use super::phases::PhaseWatch;
 use super::rows::ask_text;
 use super::summary;
 use super::tail::News;
@@ -23,7 +22,6 @@ const FAN_ITEMS: usize = 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    phases: PhaseWatch,
     /// Large fan-outs: how many tenths were told.
     tenths: HashMap<StepId, usize>,
 }
@@ -34,8 +32,8 @@ impl Lines {
         let mut lines = Vec::new();
         lines.extend(self.event(news));
         lines.extend(self.tenth(news));
-        let judged = self.phases.newly_judged(news.run, news.event);
-        let own = judged.into_iter().filter(|&phase| news.run.phase(phase).scope == ScopeId(0));
+        let judged = news.run.judged_now().iter().copied();
+        let own = judged.filter(|&phase| news.run.phase(phase).scope == ScopeId(0));
         lines.extend(own.map(|phase| phase_line(news.run, phase)));
         if let Event::RunFinished(finished) = news.event {
             let time = time_text(news.run.elapsed_ms());
@@ -172,7 +170,10 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
             if let Some(cost) = event.usage.cost_usd {
                 facts.push_str(&format!(", {}", cost_text(cost)));
             }
-            format!("{path} finished ({facts})")
+            let filtered = event.filtered.map(|filtered| {
+                format!(" · {} -> {}", size_text(filtered.bytes_before), size_text(filtered.bytes_after))
+            });
+            format!("{path} finished ({facts}){}", filtered.unwrap_or_default())
         }),
         End::Failed { class, message, .. } => {
             Some(format!("{path} failed: {}", summary::failure_text(class.name(), first_line(message))))

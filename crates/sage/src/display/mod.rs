@@ -10,6 +10,7 @@
 
 mod cache_lines;
 mod estimate;
+mod figures;
 mod frame;
 mod json;
 mod limit_lines;
@@ -17,7 +18,6 @@ mod lines;
 mod mode;
 mod next;
 mod phase_rows;
-mod phases;
 mod roster;
 mod rows;
 mod summary;

@@ -101,6 +101,9 @@ impl Rows<'_> {
             None if phase.open => {
                 details.fact(Tone::Plain, &format!("{}/{members}", phase.settled));
                 details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
+                if let Some(left) = self.forecast.phase_text(phase) {
+                    details.fact(Tone::Dim, &left);
+                }
             }
             None => {
                 details.fact(Tone::Dim, &counted);

@@ -4,6 +4,7 @@ use sage_core::event::Ask;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 
 use super::cache_lines;
+use super::estimate::Forecast;
 use super::frame::Size;
 use super::summary::failure_text;
 use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
@@ -78,7 +79,8 @@ pub(crate) struct Row {
 /// are done, only as many become rows as could be shown.
 pub(crate) fn rows(run: &Run, now_ms: u64, size: Size) -> (Vec<Row>, Vec<(Left, u32)>) {
     let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
-    let mut rows = Rows { run, now_ms, width: size.width, enough, rows: Vec::new(), others: Vec::new() };
+    let (forecast, width) = (Forecast::of(run, now_ms), size.width);
+    let mut rows = Rows { run, now_ms, forecast, width, enough, rows: Vec::new(), others: Vec::new() };
     rows.scope(ScopeId(0), 0);
     (rows.rows, rows.others)
 }
@@ -87,6 +89,7 @@ pub(crate) fn rows(run: &Run, now_ms: u64, size: Size) -> (Vec<Row>, Vec<(Left, 
 pub(super) struct Rows<'a> {
     pub run: &'a Run,
     pub now_ms: u64,
+    pub forecast: Forecast<'a>,
     width: usize,
     enough: usize,
     pub rows: Vec<Row>,

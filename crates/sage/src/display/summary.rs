@@ -8,12 +8,11 @@ use sage_core::wire::{WorkflowMetrics, rfc3339};
 use unicode_width::UnicodeWidthStr;
 
 use super::cache_lines;
+use super::figures;
 use super::limit_lines;
 use super::next;
 use super::rows::ask_text;
-use super::text::{
-    Line, Style, Tone, argument, clean, cost_text, count_text, lines, plural, time_text, wrap,
-};
+use super::text::{Line, Style, Tone, argument, clean, lines, plural, time_text, wrap};
 use super::walk;
 use super::why::{because, pause_text, unknown_question};
 
@@ -27,10 +26,11 @@ const MESSAGE_LINES: usize = 3;
 /// What a run came to, as text that ends with a line break.
 pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
-    page.extend(usage_lines(run, style.width));
+    page.extend(figures::usage(run, style.width));
     page.extend(cache_lines::totals(run));
     page.extend(limit_lines::totals(run));
-    page.extend(blocked_line(run));
+    page.extend(figures::blocked(run));
+    page.extend(figures::alerts(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
     page.extend(next::lines(run));
@@ -109,57 +109,6 @@ fn asks(state: &State) -> bool {
 
 fn open(state: &State) -> bool {
     !state.settled() && !asks(state)
-}
-
-/// Only where there was an agent or a model.
-fn usage_lines(run: &Run, width: usize) -> Vec<Line> {
-    let metrics = WorkflowMetrics::of(run);
-    let tokens = &metrics.tokens_by_class;
-    if metrics.total_tokens == 0 && tokens.unattributed == 0 && metrics.cost_usd.is_none() {
-        return Vec::new();
-    }
-    let mut page = Vec::new();
-    if metrics.total_tokens > 0 {
-        let classes = [
-            (tokens.input, "input"),
-            (tokens.cache_read, "cache read"),
-            (tokens.cache_write, "cache write"),
-            (tokens.output, "output"),
-            (tokens.reasoning, "reasoning"),
-        ];
-        let told = classes.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, name)| format!("{} {name}", count_text(*count))).collect();
-        let text = format!("{} tokens: {}", count_text(metrics.total_tokens), told.join(", "));
-        let wrapped = wrap(&text, width.saturating_sub(4).max(1)).into_iter().enumerate();
-        page.extend(wrapped.map(|(at, text)| {
-            Line::of(Tone::Plain, if at == 0 { "  " } else { "    " }).with(Tone::Plain, &text)
-        }));
-    }
-    let mut facts = Line::default();
-    if let Some(cost) = metrics.cost_usd {
-        facts.fact(Tone::Plain, &cost_text(cost));
-    }
-    if tokens.unattributed > 0 {
-        let attempts = plural(u64::from(tokens.unattributed), "attempt");
-        facts.fact(Tone::Warn, &format!("unattributed: {attempts} told no usage"));
-    }
-    if metrics.tokens_saved > 0 {
-        facts.fact(Tone::Good, &format!("{} tokens saved", count_text(metrics.tokens_saved)));
-    }
-    facts.fact(Tone::Dim, &plural(u64::from(metrics.context_reloads), "context reload"));
-    let mut line = Line::of(Tone::Plain, "  ");
-    line.append(facts);
-    page.push(line);
-    page
-}
-
-/// How much of its time the orchestrator could take no news. Shorter than a second, it is all beginning and end.
-fn blocked_line(run: &Run) -> Option<Line> {
-    const TELLING_US: u64 = 1_000_000;
-    let share = WorkflowMetrics::of(run).orchestrator_blocked_share?;
-    let telling = run.tally.loop_time().total_us >= TELLING_US;
-    let text = format!("  orchestrator blocked {:.1} % of the time", share * 100.0);
-    telling.then(|| Line::of(Tone::Dim, &text))
 }
 
 /// Innermost failures: what is around them failed because of them.

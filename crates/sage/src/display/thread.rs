@@ -12,7 +12,7 @@ use sage_core::wire::rfc3339;
 use sage_engine::vfs::Vfs;
 
 use super::frame::{self, Purpose};
-use super::json::Json;
+use super::json;
 use super::lines::Lines;
 use super::tail::{News, Tail};
 use super::terminal::{self, Screen};
@@ -214,7 +214,7 @@ enum Kind {
         width: Option<u16>,
     },
     Lines(Lines),
-    Json(Json),
+    Json,
     /// Only that it waits is told: else it would seem to hang.
     Quiet {
         waits: Vec<String>,
@@ -229,7 +229,7 @@ impl View {
                 Kind::Tree { screen: Screen::new(io::stderr()), color: options.color, width: options.width }
             }
             Mode::Tree | Mode::Lines => Kind::Lines(Lines::default()),
-            Mode::Json => Kind::Json(Json::default()),
+            Mode::Json => Kind::Json,
             Mode::Quiet => Kind::Quiet { waits: Vec::new(), no_wait: options.no_wait },
         };
         View { kind, out, text: String::new(), broken: false }
@@ -238,7 +238,7 @@ impl View {
     fn tell(&mut self, news: &News<'_>) {
         match &mut self.kind {
             Kind::Lines(lines) => lines.tell(news, &mut self.text),
-            Kind::Json(json) => json.tell(news, &mut self.text),
+            Kind::Json => json::tell(news, &mut self.text),
             Kind::Quiet { waits, no_wait: false } => waits.extend(wait_line(news)),
             Kind::Quiet { .. } | Kind::Tree { .. } => {}
         }

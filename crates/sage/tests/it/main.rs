@@ -27,6 +27,7 @@ mod hostile;
 mod inbox;
 mod limits_cli;
 mod llm;
+mod metrics;
 mod names;
 mod place;
 mod quota;

@@ -26,6 +26,7 @@ pub struct File {
     pub switches: Switches,
     pub cache: CacheFile,
     pub gc: GcFile,
+    pub alerts: Option<AlertsFile>,
 }
 
 /// What the clean-up leaves.
@@ -132,6 +133,19 @@ pub struct AffinityFile {
     pub agents: Vec<String>,
     pub max_concurrent: u32,
     pub resource_profile: Option<String>,
+}
+
+/// What is not given is as usual.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AlertsFile {
+    pub enabled: Option<bool>,
+    pub time_warn: Option<Time>,
+    pub time_critical: Option<Time>,
+    pub tokens: Option<u64>,
+    pub reloads: Option<u32>,
+    pub resume: Option<f64>,
+    pub errors: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

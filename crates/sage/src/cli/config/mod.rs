@@ -1,5 +1,6 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
+mod alerts;
 mod cache;
 mod file;
 mod gc;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sage_agents::AgentConfig;
+use sage_core::alert::Thresholds;
 use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
@@ -58,6 +60,8 @@ pub struct Config {
     pub gc: GcConfig,
     /// `None` if it is switched off.
     pub cache: Option<CacheConfig>,
+    /// Only where the file says something about them.
+    pub alerts: Option<Thresholds>,
     pub settings: Vec<Setting>,
 }
 
@@ -118,6 +122,7 @@ impl Config {
         tell_prices(&mut settings, &file);
         let cache = cache::read(&mut settings, &file)?;
         Ok(Config {
+            alerts: alerts::read(&mut settings, &file)?,
             parallel,
             parallel_enabled: switches.parallel,
             switches,

@@ -24,10 +24,8 @@ pub fn count(context: &Context, feature: &str) -> Result<Value, String> {
 
 fn told(run: &Run, stages: &[StepView]) -> Value {
     let metrics = WorkflowMetrics::of(run);
-    let (sequential, parallel) = (metrics.sequential_time, metrics.total_time);
-    let saved = sequential.saturating_sub(parallel);
-    let share = if sequential == 0 { 0.0 } else { saved as f64 / sequential as f64 * 100.0 };
-    let share = (share * 10.0).round() / 10.0;
+    let (sequential, parallel) = (metrics.sequential_time, metrics.parallel_time);
+    let (saved, share) = (metrics.time_saved, metrics.percentage_saved);
     let failed = stages.iter().filter(|stage| stage.state == "failed").count();
     let summary = format!(
         "{} stages in {}, {} if sequential ({share} % saved), {failed} failed",

@@ -1,0 +1,161 @@
+//! What is measured along the way, for people: time that counts, what filters saved, what resumes kept.
+//!
+//! ```text
+//! owned     |--------------------|          |------------|     who owned the run
+//! waited            |xxxxx|                        |xx|        only a person or a closed target was waited for
+//! work      |-------|     |------|          |------|  |--|     what is compared with one step after the other
+//! ```
+//! Nothing is decided from these figures.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::event::{Estimate, Event, StepFinished};
+use crate::policy::FailureClass;
+use crate::run::{Judgement, PhaseId, Run, State, Status, StepId};
+
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Tokens that filters kept out of the next prompt: once per result, whoever reads it.
+    pub saved_by_filter: u64,
+    /// Attempts that told no usage and were counted by us, and what was counted.
+    pub estimated_attempts: u32,
+    pub estimate: Estimate,
+    /// Owned time in which nothing worked and nothing could.
+    pub waited_ms: u64,
+    pub resumes: u32,
+    /// Finished steps that resumes found, and those of them that ran again all the same.
+    pub found: u32,
+    pub lost: u32,
+    /// Those that the last resume found.
+    kept: HashSet<Arc<str>>,
+}
+
+/// Of a phase and all that is inside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhaseCounts {
+    pub errors: u32,
+    pub timeouts: u32,
+    pub reloads: u32,
+    pub tokens_saved: u64,
+}
+
+impl Run {
+    /// Owned time without waiting for people and closed targets.
+    pub fn work_ms(&self) -> u64 {
+        self.elapsed_ms().saturating_sub(self.tally.measured.waited_ms)
+    }
+
+    /// The share of finished steps that resumes did not have to run again; nothing if there was no resume.
+    pub fn resume_success(&self) -> Option<f64> {
+        let Measured { resumes, found, lost, .. } = self.tally.measured;
+        (resumes > 0).then(|| if found == 0 { 1.0 } else { 1.0 - f64::from(lost) / f64::from(found) })
+    }
+
+    /// The time since the last event, if all of it was waiting. Between two owners there is no such time.
+    pub(super) fn measure_wait(&mut self, event: &Event, now: u64) {
+        let between = matches!(event, Event::RunOpened(_) | Event::RunEdited(_) | Event::RunRewound(_));
+        if !between && self.only_waits() {
+            self.tally.measured.waited_ms += now.saturating_sub(self.updated_ms);
+        }
+    }
+
+    fn only_waits(&self) -> bool {
+        let active = &self.active;
+        if active.slots > self.asking_steps() || active.sleeping + active.backoff > 0 {
+            return false;
+        }
+        let paused = matches!(self.status, Status::Paused { .. });
+        let asks = active.asking + active.unknown > 0 || !self.asks.is_empty();
+        paused || (asks && self.ready_count() == 0)
+    }
+
+    pub(super) fn measure_end(&mut self, id: StepId, event: &StepFinished) {
+        if let Some(estimate) = event.estimate.filter(|_| event.usage.is_empty()) {
+            let measured = &mut self.tally.measured;
+            measured.estimated_attempts += 1;
+            measured.estimate.input += estimate.input;
+            measured.estimate.output += estimate.output;
+        }
+        if let Some(filtered) = event.filtered {
+            let saved = filtered.tokens_saved();
+            self.tally.measured.saved_by_filter += saved;
+            self.count_around(id, |counts| counts.tokens_saved += saved);
+        }
+    }
+
+    /// A new owner goes on: what is finished now shall not run again.
+    pub(super) fn measure_resume(&mut self) {
+        let leaf = |step: &&super::Step| step.children.is_none() && matches!(step.state, State::Succeeded);
+        let kept: HashSet<Arc<str>> = self.live_steps().filter(leaf).map(|step| step.path.clone()).collect();
+        let measured = &mut self.tally.measured;
+        measured.resumes += 1;
+        measured.found += kept.len() as u32;
+        measured.kept = kept;
+    }
+
+    /// Finished steps whose results are gone with a journal.
+    pub(super) fn measure_lost(&mut self, steps: u32) {
+        self.tally.measured.found += steps;
+        self.tally.measured.lost += steps;
+    }
+
+    pub(super) fn measure_start(&mut self, id: StepId) {
+        let path = self.step(id).path.clone();
+        let again = self.tally.measured.kept.remove(&path);
+        self.tally.measured.lost += u32::from(again);
+    }
+
+    /// It shall run again because somebody wants it to.
+    pub(super) fn forget_kept(&mut self, id: StepId) {
+        let path = self.step(id).path.clone();
+        self.tally.measured.kept.remove(&path);
+    }
+
+    pub(super) fn count_failure(&mut self, id: StepId, class: FailureClass) {
+        let timeouts = u32::from(class == FailureClass::Timeout);
+        let errors = match class {
+            FailureClass::RateLimit | FailureClass::Quota => {
+                self.tally.refused += 1;
+                0
+            }
+            FailureClass::Budget => 0,
+            _ => 1,
+        };
+        self.tally.errors += errors;
+        self.tally.timeouts += timeouts;
+        self.count_around(id, |counts| {
+            counts.errors += errors;
+            counts.timeouts += timeouts;
+        });
+    }
+
+    /// In the step's phase, and in the phases of all that hold it.
+    pub(super) fn count_around(&mut self, id: StepId, count: impl Fn(&mut PhaseCounts)) {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let phase = self.step(id).phase;
+            // An item and its fan-out are in the same phase.
+            if self.step(id).item.is_none() {
+                count(&mut self.phase_mut(phase).counts);
+            }
+            at = self.holder(id);
+        }
+    }
+
+    /// A phase has come to its end; told to whoever looks after this event.
+    pub(super) fn mark_judged(&mut self, id: PhaseId, judgement: Judgement, now: u64) {
+        let work_ms = self.work_ms();
+        let phase = self.phase_mut(id);
+        phase.judged = Some(judgement);
+        if phase.judged_ms == 0 {
+            (phase.judged_ms, phase.judged_work_ms) = (now, work_ms);
+        }
+        self.judged_now.push(id);
+    }
+
+    /// Phases that the last event brought to their end: the fold derives it, so no event says so.
+    pub fn judged_now(&self) -> &[PhaseId] {
+        &self.judged_now
+    }
+}
