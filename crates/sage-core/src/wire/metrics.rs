@@ -123,7 +123,8 @@ impl WorkflowMetrics {
         let (usage, tally) = (&run.tally.usage, &run.tally);
         let (sequential_time, parallel_time) = (tally.sequential_ms, run.work_ms());
         let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
-        let saved = SavedBy { filter: tally.measured.saved_by_filter, cache: tally.cache_saved_tokens, code_mode: 0 };
+        let saved =
+            SavedBy { filter: tally.measured.saved_by_filter, cache: tally.cache_saved_tokens, code_mode: 0 };
         let mut metrics = WorkflowMetrics {
             total_time: run.elapsed_ms(),
             total_tokens: usage.total(),

@@ -33,7 +33,9 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
 }
 
 fn had_agents(run: &Run) -> bool {
-    run.step_ids().any(|id| run.kind(id) == Kind::Agent && run.step(id).attempts > 0)
+    run.step_ids().any(|id| {
+        run.kind(id) == Kind::Agent && (run.step(id).attempts > 0 || run.step(id).taken().is_some())
+    })
 }
 
 fn classes(metrics: &WorkflowMetrics, width: usize) -> Vec<Line> {
