@@ -26,6 +26,7 @@ mod hostile;
 mod inbox;
 mod limits_cli;
 mod llm;
+mod mcp;
 mod names;
 mod place;
 mod quota;
