@@ -1,6 +1,7 @@
 //! One server that runs, and the connection to it.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
@@ -30,6 +31,8 @@ pub struct Connection {
     service: RunningService<RoleClient, Listener>,
     resident: Resident,
     progress: watch::Receiver<u64>,
+    /// A call has met its end.
+    is_gone: AtomicBool,
 }
 
 impl Connection {
@@ -48,7 +51,13 @@ impl Connection {
         let meeting =
             Listener(counter).serve_with_lifecycle((stdout, pipe.ours), ClientLifecycleMode::Initialize);
         match tokio::time::timeout(START_PATIENCE, meeting).await {
-            Ok(Ok(service)) => Ok(Connection { name: name.to_owned(), service, resident, progress }),
+            Ok(Ok(service)) => Ok(Connection {
+                name: name.to_owned(),
+                service,
+                resident,
+                progress,
+                is_gone: AtomicBool::new(false),
+            }),
             Ok(Err(error)) => Err(not_met(name, &resident, &error).await),
             Err(_) => {
                 let waited = humantime::format_duration(START_PATIENCE);
@@ -59,7 +68,9 @@ impl Connection {
     }
 
     pub fn is_closed(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.is_gone.load(Ordering::SeqCst)
+            || self.service.is_closed()
+            || self.service.peer().is_transport_closed()
     }
 
     /// Counts up while the server says that it is at work.
@@ -74,6 +85,7 @@ impl Connection {
 
     /// Why there is no connection any more.
     pub async fn obituary(&self) -> String {
+        self.is_gone.store(true, Ordering::SeqCst);
         let message = match end(&self.resident).await {
             Some(how) => format!("server `{}` died: {how}", self.name),
             None => format!("server `{}` closed the connection", self.name),

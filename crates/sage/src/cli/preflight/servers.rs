@@ -10,16 +10,16 @@ use crate::cli::install;
 
 pub fn check_known(context: &Context, ready: &Ready) -> Result<(), Failure> {
     let servers = &context.config.servers;
-    for (path, name) in uses(ready).filter(|(_, name)| !servers.known.contains_key(*name)) {
-        let failure = Failure::usage(format!("step `{path}`: there is no MCP server `{name}`"));
-        let names: Vec<&str> = servers.known.keys().map(String::as_str).collect();
-        let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-        let near = did_you_mean(name, names).unwrap_or_else(|| format!("known servers: {known}"));
-        let failure = failure.hint(near).hint(format!("[mcp.{name}] command = \"...\" in sage.toml"));
-        // It may be one of those that were left out.
-        return Err(servers.notes.iter().fold(failure, |failure, note| failure.hint(note.clone())));
-    }
-    Ok(())
+    let Some((path, name)) = uses(ready).find(|(_, name)| !servers.known.contains_key(*name)) else {
+        return Ok(());
+    };
+    let failure = Failure::usage(format!("step `{path}`: there is no MCP server `{name}`"));
+    let names: Vec<&str> = servers.known.keys().map(String::as_str).collect();
+    let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+    let near = did_you_mean(name, names).unwrap_or_else(|| format!("known servers: {known}"));
+    let failure = failure.hint(near).hint(format!("[mcp.{name}] command = \"...\" in sage.toml"));
+    // It may be one of those that were left out.
+    Err(servers.notes.iter().fold(failure, |failure, note| failure.hint(note.clone())))
 }
 
 /// Only looked for: starting a server is the run's affair.
