@@ -313,6 +313,11 @@ pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
 
+    /// Ends what outlives single attempts, and gives it time to do so in order.
+    fn close(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
     /// Whether an agent that was stopped goes on where it was, instead of beginning again.
     fn resumes(&self, _agent: &str) -> bool {
         false

@@ -160,8 +160,16 @@ fn value<'n>(
     let rendered = !(kind == Kind::Shell && name == "run");
     let plain = kind == Kind::Synthesize;
     if rendered && !plain && node.as_str().is_some_and(expr::is_dynamic) {
-        if kind == Kind::Workflow && name == "template" {
-            let message = "the template of a `workflow` step must be a plain name: it is part of the plan";
+        let planned = match (kind, name) {
+            (Kind::Workflow, "template") => {
+                Some("the template of a `workflow` step must be a plain name: it is part of the plan")
+            }
+            (Kind::Tool, "server") => {
+                Some("the server of a `tool` step must be a plain name: it is part of the plan")
+            }
+            _ => None,
+        };
+        if let Some(message) = planned {
             problems.push(Diagnostic::error(place, node.span, message));
         }
         return (name, node.to_json());
@@ -175,7 +183,9 @@ fn value<'n>(
         (Kind::Synthesize, "from") => return (name, step_names(node, place, problems)),
         (Kind::Synthesize, "threshold") => share(node).then_some(()).ok_or("a number from 0 to 1"),
         (Kind::Shell, "json") => matches!(node.data, Data::Bool(_)).then_some(()).ok_or("true or false"),
-        (Kind::Workflow, "inputs") => matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object"),
+        (Kind::Workflow, "inputs") | (Kind::Tool, "arguments") => {
+            matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object")
+        }
         (Kind::Agent, "script") => {
             matches!(node.data, Data::Seq(_) | Data::Str(_)).then_some(()).ok_or("a list of turns, or a file")
         }
@@ -336,6 +346,9 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         },
         Kind::Workflow if !params.contains_key("template") => {
             wrong("a workflow step needs the name of a `template`", "");
+        }
+        Kind::Tool if !(params.contains_key("server") && params.contains_key("tool")) => {
+            wrong("a tool step needs a `server` and its `tool`", "params: { server: github, tool: search }");
         }
         Kind::Agent => require_agent(given, &mut wrong),
         Kind::Approval => require_default(params, &mut wrong),

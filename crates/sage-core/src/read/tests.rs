@@ -459,9 +459,55 @@ fn role_session_and_isolation_are_typed() {
     );
 }
 
+// covers: R24, R6
+#[test]
+fn a_tool_step_names_its_server_and_asks_before_it_repeats_anything() {
+    let call = "{type: tool, params: {server: s, tool: '{{ inputs.t }}', arguments: {a: '{{ inputs }}'}}}";
+    let own = operation(call);
+    assert_eq!((own.on_unknown, own.targets), (OnUnknown::Ask, vec!["server:s".to_owned()]));
+    assert!(own.dynamic);
+    let own = operation(
+        "{type: tool, params: {server: s, tool: t}, target: 'server:s', onUnknown: retry, hedge: 5s}",
+    );
+    assert_eq!((own.on_unknown, own.targets), (OnUnknown::Retry, vec!["server:s".to_owned()]));
+    let needs = "a tool step needs a `server` and its `tool` (params: { server: github, tool: search })";
+    for (text, expected) in [
+        ("{type: tool}", format!(".params: {needs}")),
+        ("{type: tool, params: {server: s}}", format!(".params: {needs}")),
+        (
+            "{type: tool, params: {server: s, tool: t, arguments: [1]}}",
+            ".params.arguments: expected an object, found a list".into(),
+        ),
+        (
+            "{type: tool, params: {server: '{{ inputs.s }}', tool: t}}",
+            ".params.server: the server of a `tool` step must be a plain name: it is part of the plan".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t, argumens: {}}}",
+            ".params.argumens: unknown parameter `argumens` of `tool` (did you mean `arguments`?)".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, isolation: worktree}",
+            "warning .isolation: `isolation` has no effect on a step of the kind `tool`".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, hedge: 5s}",
+            "warning .hedge: a hedged step runs twice at once, and nobody has said that this tool does no harm \
+             then (onUnknown: retry says so)"
+                .into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, prompt: p}",
+            ".prompt: `prompt` is only for agents, this is a `tool` step".into(),
+        ),
+    ] {
+        assert_eq!(said(text), [expected], "{text}");
+    }
+}
+
 #[test]
 fn what_this_version_cannot_do_is_never_ignored() {
-    for kind in ["tool", "script", "verify"] {
+    for kind in ["script", "verify"] {
         assert_eq!(
             said(&format!("{{type: {kind}}}")),
             [format!(".type: the kind `{kind}` is not available in this version")]

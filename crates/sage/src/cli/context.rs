@@ -67,6 +67,7 @@ impl Context {
     pub fn engine(&self) -> Engine {
         let config = ExecutorConfig {
             agents: self.config.agents(),
+            servers: self.config.servers.known.clone(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
             wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),

@@ -74,6 +74,7 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
     let result = runtime.block_on(async {
         let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice, show.unattended));
         let result = owned.drive().await;
+        engine.executor.close().await;
         watcher.abort();
         result
     });

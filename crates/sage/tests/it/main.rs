@@ -28,6 +28,7 @@ mod hostile;
 mod inbox;
 mod limits_cli;
 mod llm;
+mod mcp;
 mod metrics;
 mod names;
 mod place;

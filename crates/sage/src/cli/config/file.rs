@@ -27,6 +27,32 @@ pub struct File {
     pub cache: CacheFile,
     pub gc: GcFile,
     pub alerts: Option<AlertsFile>,
+    pub mcp: BTreeMap<String, McpFile>,
+    pub operations: BTreeMap<String, OperationFile>,
+}
+
+/// An MCP server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct McpFile {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub timeout: Option<Time>,
+}
+
+/// The tool that carries out a named operation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OperationFile {
+    pub server: String,
+    pub tool: String,
+    pub arguments: Option<serde_json::Map<String, serde_json::Value>>,
+    pub on_unknown: Option<String>,
+    /// `false`: the tool's result has a shape of its own.
+    pub schema: Option<bool>,
 }
 
 /// What the clean-up leaves.
