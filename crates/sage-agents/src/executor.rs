@@ -11,8 +11,9 @@ use sage_core::template::Kind;
 use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
+use crate::mcp::{self, McpServer, Servers};
 use crate::outcome::Miss;
-use crate::{fake, offline, shell, worktree};
+use crate::{fake, offline, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ pub struct ExecutorConfig {
     /// In bytes, per stream.
     pub output_cap: usize,
     pub agents: BTreeMap<String, AgentConfig>,
+    /// MCP servers by name; each is started when a step needs it.
+    pub servers: BTreeMap<String, McpServer>,
     /// Where sessions are kept; `None` switches them off.
     pub sessions: Option<PathBuf>,
     /// Where the worktrees of isolated steps are; default: `.sage/worktrees` of the project.
@@ -42,6 +45,7 @@ impl Default for ExecutorConfig {
             grace: GRACE,
             output_cap: OUTPUT_CAP_BYTES,
             agents: BTreeMap::new(),
+            servers: BTreeMap::new(),
             sessions: None,
             worktrees: None,
             wakes: None,
@@ -61,11 +65,12 @@ fn own_executable() -> PathBuf {
 #[derive(Clone, Debug, Default)]
 pub struct Executor {
     config: Arc<ExecutorConfig>,
+    servers: Arc<Servers>,
 }
 
 impl Executor {
     pub fn new(config: ExecutorConfig) -> Executor {
-        Executor { config: Arc::new(config) }
+        Executor { config: Arc::new(config), servers: Arc::default() }
     }
 
     /// Of an agent that is configured, built in, or named like its adapter.
@@ -77,7 +82,7 @@ impl Executor {
 
 impl StepExecutor for Executor {
     fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
-        let config = Arc::clone(&self.config);
+        let (config, servers) = (Arc::clone(&self.config), Arc::clone(&self.servers));
         Box::pin(async move {
             let lease = match worktree::enter(&config, &mut cx, &call).await {
                 Ok(lease) => lease,
@@ -87,10 +92,22 @@ impl StepExecutor for Executor {
             let outcome = match call.kind {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,
+                Kind::Synthesize => synthesize::run(&attempt).await,
+                Kind::Tool => mcp::run(&attempt, &servers).await,
                 kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
             };
             worktree::leave(lease, &cx, outcome).await
         })
+    }
+
+    fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {
+        let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
+        configured.map_or_else(|| agent.into(), |config| config.fingerprint(&self.config.keeper, project))
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let servers = Arc::clone(&self.servers);
+        Box::pin(async move { servers.close().await })
     }
 
     fn resumes(&self, agent: &str) -> bool {

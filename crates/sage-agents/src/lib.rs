@@ -5,6 +5,7 @@
 //!        <-StepOutcome-           +-- command  any program as an agent: prompt in, text or JSON out
 //!                                 +-- fake     the scripted agent, a real process with real faults
 //!                                 +-- offline  no model: analysis of the project, a process of our own
+//!                                 +-- mcp      tools of servers, which stay for the whole workflow
 //!                                        each of them: process::run -> keeper -> program -> ...
 //! ```
 //! What must stay true: an attempt that is over, stopped, dropped or orphaned leaves no process behind,
@@ -20,10 +21,12 @@ mod complaint;
 mod executor;
 mod fake;
 pub mod fake_llm;
+mod fake_mcp;
 mod foreign;
 mod json_text;
 mod lines;
 pub mod llm;
+mod mcp;
 mod note;
 mod offline;
 mod outcome;
@@ -31,11 +34,14 @@ mod params;
 mod process;
 pub mod session;
 mod shell;
+mod synthesize;
 mod talk;
 pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use executor::{Executor, ExecutorConfig};
 pub use fake::{FAULTS, fake_agent_main};
+pub use fake_mcp::fake_mcp_main;
+pub use mcp::McpServer;
 pub use offline::{Answer as OfflineAnswer, OFFLINE_ARG};
 pub use process::{KEEPER_ARG, Swept, keeper_main, lock_holders, start_time, sweep};

@@ -67,5 +67,5 @@ fn answer(finished: &Finished) -> Result<Answer, Miss> {
 
 /// Known to be nothing, which is not the same as unknown.
 fn nothing() -> Usage {
-    Usage { input: Some(0), output: Some(0), cost_usd: Some(0.0), ..Usage::default() }
+    Usage { input: Some(0), output: Some(0), ..Usage::default() }
 }

@@ -69,7 +69,7 @@ pub fn exit_message(code: i32, stdout: &Captured, stderr: &Captured) -> String {
     }
 }
 
-fn last_lines(text: &str) -> String {
+pub fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let quote = lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n");
     let surplus = quote.chars().count().saturating_sub(QUOTED_CHARS);

@@ -40,7 +40,7 @@ pub struct Talk {
 impl Talk {
     pub fn open(attempt: &Attempt<'_>) -> Result<(Talk, Mouth), Miss> {
         let path = attempt.cx.scratch.join("stdin.pipe");
-        let opened = make(&path).and_then(|()| {
+        let opened = make_pipe(&path).and_then(|()| {
             let other_end = OpenOptions::new().open_receiver(&path)?;
             Ok((OpenOptions::new().open_sender(&path)?, other_end))
         });
@@ -68,7 +68,7 @@ impl Talk {
 }
 
 /// A new pipe; one of an earlier call of this attempt is replaced.
-fn make(path: &Path) -> std::io::Result<()> {
+pub fn make_pipe(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -81,6 +81,9 @@ impl Run {
         if matches!(operation.kind, Kind::Shell | Kind::Agent) {
             parts.add("inputs", self.inputs_digest(id));
         }
+        if operation.kind == Kind::Synthesize {
+            parts.add("sources", self.sources_digest(id));
+        }
         self.add_dependencies(id, &mut parts);
         parts
     }

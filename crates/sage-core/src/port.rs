@@ -313,6 +313,11 @@ pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
 
+    /// Ends what outlives single attempts, and gives it time to do so in order.
+    fn close(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
     /// Whether an agent that was stopped goes on where it was, instead of beginning again.
     fn resumes(&self, _agent: &str) -> bool {
         false
@@ -326,6 +331,12 @@ pub trait StepExecutor: Send + Sync {
     /// Whether an agent shows that it is at work: of one that prints only its answer, silence says nothing.
     fn shows_progress(&self, _agent: &str) -> bool {
         true
+    }
+
+    /// Who it is that would do an agent's step: another text when its program or its settings are others. What one
+    /// gave is not taken for the other's. May look at files.
+    fn fingerprint(&self, agent: &str, _project: &std::path::Path) -> String {
+        agent.to_string()
     }
 
     /// Whether an agent tells what it used, as far as it knows it. What others use is estimated.

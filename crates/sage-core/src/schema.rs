@@ -38,7 +38,7 @@ mod tests {
             let names = sorted(names.iter().map(|name| (*name).to_owned()).collect());
             assert_eq!(keys(properties), names, "{pointer}");
         }
-        for kind in [Kind::Shell, Kind::Sleep, Kind::Agent, Kind::Approval, Kind::Workflow] {
+        for kind in Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Script | Kind::Verify)) {
             let pointer = format!("/$defs/{}/properties", kind.name());
             let names = sorted(read::param_names(kind).iter().map(|name| (*name).to_owned()).collect());
             assert_eq!(keys(schema.pointer(&pointer).unwrap()), names, "{pointer}");
@@ -103,6 +103,8 @@ phases:
       - {type: sleep, params: {for: 2s}, when: true, onUnknown: {reconcile: x}, timeout: 5}
       - {type: approval, params: {message: ok, choices: [a, b], deadline: 1h, default: a}}
       - {type: workflow, params: {template: x, inputs: {}}, foreach: '[1]', tolerate: 0.5, maxParallel: 2}
+      - {type: tool, params: {server: s, tool: t, arguments: {a: '{{ feature }}', b: 1}}}
+      - {type: synthesize, params: {from: [a/s, sleep], threshold: 0.6}}
       - {type: agent, prompt: hi, retry: {attempts: 2, on: [timeout]}, filter: .x, schema: {type: object}}
 ";
         assert_eq!(problems(full), [""; 0]);

@@ -56,6 +56,14 @@ pub struct StepView {
     pub path: String,
     pub state: String,
     pub reused: bool,
+    /// An earlier run made its result, so long ago.
+    #[serde(default)]
+    pub cached: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cached_age_ms: Option<u64>,
+    /// The result is too old and only stands in for one.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub stale: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_reason: Option<String>,
     pub attempts: u32,
@@ -125,6 +133,9 @@ impl StepView {
             path: step.path.to_string(),
             state: step.state.name().into(),
             reused: step.reused,
+            cached: step.taken().is_some(),
+            cached_age_ms: step.taken().map(|taken| taken.age_ms),
+            stale: step.taken().is_some_and(|taken| taken.expires_in_ms.is_none()),
             wait_reason: run.wait_reason(id).map(|wait| wait_text(&wait)),
             attempts: step.attempts,
             elapsed_ms: step.active_ms + running + held,

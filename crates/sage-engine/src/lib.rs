@@ -4,16 +4,18 @@
 //! for people and other tools), `lock` and `registry` (who runs what), `sim` (a disk that fails on demand).
 //! Running: `run_loop` (the one loop), `prepare` and `perform` (a step before and in its attempt), `control`
 //! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal),
-//! `inbox` (wakes).
+//! `inbox` (wakes), `skills` (what can be reused), `cache` (results that later runs may take).
 
 pub mod background;
 pub mod blobs;
+pub mod cache;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;
 pub mod digest;
 mod evaluate;
 mod filter;
+pub mod gc;
 pub mod handoff;
 pub mod image;
 mod import;
@@ -31,6 +33,7 @@ pub mod registry;
 pub mod results;
 pub mod run_loop;
 pub mod sim;
+pub mod skills;
 mod teller;
 pub mod tickets;
 pub mod tokens;

@@ -162,7 +162,7 @@ impl Attempt {
             return Ended::of(end, usage);
         }
         let written = match &self.checks.output {
-            Some(path) => match self.write_output(path, &result) {
+            Some(path) => match write_output(&self.cx.project, path, &result) {
                 Ok(path) => vec![path],
                 Err(why) => return Ended::of(failed(FailureClass::Invalid, why), usage),
             },
@@ -240,27 +240,27 @@ impl Attempt {
             Err(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
         }
     }
+}
 
-    /// Text as it is, a result's own text if it has one, anything else as indented JSON; whole or not at all.
-    fn write_output(&self, path: &str, result: &Value) -> Result<String, String> {
-        let target = inside(&self.cx.project, path)?;
-        let text = match result {
-            Value::String(text) => text.clone(),
-            Value::Object(map) if text_of(map).is_some() => text_of(map).unwrap_or_default().to_string(),
-            other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
-        };
-        let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-        let parent = target.parent().unwrap_or(&self.cx.project);
-        std::fs::create_dir_all(parent).map_err(refuse)?;
-        // Steps that run at once write beside each other: every temporary file has a name of its own.
-        let temporary = parent.join(format!(".sage-{}.tmp", ulid::Ulid::generate()));
-        let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &target));
-        if let Err(error) = written {
-            let _ = std::fs::remove_file(&temporary);
-            return Err(refuse(error));
-        }
-        Ok(path.to_string())
+/// Text as it is, a result's own text if it has one, anything else as indented JSON; whole or not at all.
+pub(crate) fn write_output(project: &Path, path: &str, result: &Value) -> Result<String, String> {
+    let target = inside(project, path)?;
+    let text = match result {
+        Value::String(text) => text.clone(),
+        Value::Object(map) if text_of(map).is_some() => text_of(map).unwrap_or_default().to_string(),
+        other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
+    };
+    let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
+    let parent = target.parent().unwrap_or(project);
+    std::fs::create_dir_all(parent).map_err(refuse)?;
+    // Steps that run at once write beside each other: every temporary file has a name of its own.
+    let temporary = parent.join(format!(".sage-{}.tmp", ulid::Ulid::generate()));
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &target));
+    if let Err(error) = written {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(refuse(error));
     }
+    Ok(path.to_string())
 }
 
 /// What a program printed, or the document that an answer carries.
@@ -270,7 +270,7 @@ fn text_of(result: &Map<String, Value>) -> Option<&str> {
 
 /// A project file that an operation names: relative, never above the project, not through a link out of it,
 /// and not sage's own state.
-fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
+pub(crate) fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
     let outside = || format!("`{path}` is not a path inside the project");
     let plain =
         Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

@@ -11,7 +11,7 @@ use sage_core::event::{Ask, Expansion, Payload};
 use sage_core::expr::{self, Jq, Language};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
-use sage_core::run::{Children, Output, Run, StepId};
+use sage_core::run::{Children, Output, Run, StepId, StepSource};
 use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
@@ -68,6 +68,8 @@ pub struct Facts {
     scope_inputs: Option<Payload>,
     steps: BTreeMap<String, Seen>,
     item: Option<(Payload, u32)>,
+    /// What a synthesis puts together.
+    sources: Vec<StepSource>,
 }
 
 /// A step that expressions can see.
@@ -288,7 +290,7 @@ impl Facts {
         let scope = run.scope(step.scope);
         let mut numbers: Vec<u32> = wanted.paths.iter().filter_map(|path| scope.plan.find(path)).collect();
         if wanted.direct {
-            numbers.extend(direct(run, id));
+            numbers.extend(run.direct(id));
         }
         let entry = |number: u32| {
             let step = run.step(run.meant(step.scope, number));
@@ -308,6 +310,7 @@ impl Facts {
             scope_inputs: scope.inputs.clone(),
             steps: numbers.into_iter().map(entry).collect(),
             item,
+            sources: if run.kind(id) == Kind::Synthesize { run.sources(id) } else { Vec::new() },
         }
     }
 
@@ -349,7 +352,22 @@ impl Facts {
                 input.insert(name.into(), value);
             }
         }
+        if !self.sources.is_empty() {
+            input.insert("sources".into(), self.sources(blobs)?);
+        }
         Ok(Value::Object(input))
+    }
+}
+
+impl Facts {
+    /// With their whole results: a filter is for prompts.
+    fn sources(&self, blobs: &Blobs) -> Result<Value, ResultError> {
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for StepSource { source, output } in &self.sources {
+            let result = output.as_ref().map(|output| value_of(output, Face::Full, blobs)).transpose()?;
+            sources.push(serde_json::to_value(sage_core::synthesis::Source { result, ..source.clone() })?);
+        }
+        Ok(Value::Array(sources))
     }
 }
 
@@ -368,14 +386,4 @@ fn step_value(feature: &str, seen: &Seen, blobs: &Blobs) -> Result<Value, Result
     };
     let artifacts = artifacts_of(output);
     Ok(json!({"state": state, "result": result, "full": full, "pointer": pointer, "artifacts": artifacts}))
-}
-
-/// Members of the phases that the step's phase depends on, and its own needs.
-fn direct(run: &Run, id: StepId) -> Vec<u32> {
-    let step = run.step(id);
-    let plan = &run.scope(step.scope).plan;
-    let spec = &plan.steps[step.plan_step as usize];
-    let before = &plan.phases[spec.phase as usize].dependencies;
-    let members = before.iter().flat_map(|&p| plan.phases[p as usize].steps.clone());
-    members.chain(spec.needs.iter().copied()).collect()
 }

@@ -76,6 +76,16 @@ impl Project {
         self.dir.join("inbox")
     }
 
+    /// Results that later runs may take.
+    pub fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// `.sage` of a run's directory.
+    pub(crate) fn dir_of(run_dir: &Path) -> PathBuf {
+        run_dir.ancestors().nth(3).unwrap_or(run_dir).to_path_buf()
+    }
+
     pub fn operations(&self) -> PathBuf {
         self.dir.join("operations")
     }

@@ -22,17 +22,32 @@ pub enum ResultError {
     Blob(#[from] BlobError),
     #[error("a result is not readable JSON: {0}")]
     Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 /// Canonical text, so that its hash is also the blob's name.
 pub fn pack(value: &Value, blobs: &Blobs) -> Result<Payload, ResultError> {
-    let text = canonical(value);
+    pack_canonical(&canonical(value), blobs)
+}
+
+/// Of a text that is canonical already.
+pub fn pack_canonical(text: &str, blobs: &Blobs) -> Result<Payload, ResultError> {
     let sha = Digest::of(text.as_bytes());
     if text.len() > INLINE_BYTES {
         blobs.put(text.as_bytes())?;
         return Ok(Payload { sha, json: None, bytes: Some(text.len() as u64) });
     }
-    Ok(Payload { sha, json: Some(Arc::from(RawValue::from_string(text)?)), bytes: None })
+    Ok(Payload { sha, json: Some(Arc::from(RawValue::from_string(text.to_string())?)), bytes: None })
+}
+
+/// The canonical text of a payload.
+pub fn text_of(payload: &Payload, blobs: &Blobs) -> Result<String, ResultError> {
+    match &payload.json {
+        Some(json) => Ok(json.get().to_string()),
+        None if payload.is_blob() => Ok(String::from_utf8_lossy(&blobs.get(&payload.sha)?).into_owned()),
+        None => Ok("null".into()),
+    }
 }
 
 /// A payload small enough for a record by construction (an answer, a null).

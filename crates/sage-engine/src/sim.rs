@@ -371,6 +371,15 @@ impl Vfs for SimFs {
         Ok(())
     }
 
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        state.step()?;
+        state.find(dir)?;
+        let (parent, name) = state.place(dir)?;
+        state.record(DirOp::Unlink { dir: parent, name });
+        Ok(())
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.lock();
         state.step()?;

@@ -46,6 +46,12 @@ pub trait Vfs: Send + Sync + Debug {
 
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
+    /// Removes a directory with everything in it; links in it are removed, not followed. Not all at once: whoever
+    /// needs that renames it first.
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("cannot remove `{}`", dir.display())))
+    }
+
     /// Makes the entries of `dir` durable: what was created, renamed or removed in it.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 

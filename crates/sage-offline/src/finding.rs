@@ -34,6 +34,13 @@ pub struct Finding {
     pub confidence: f64,
 }
 
+impl Finding {
+    /// How the project does things everywhere, rather than something about the feature.
+    pub fn is_convention(&self) -> bool {
+        ["naming", "typing", "errors", "tests", "structure", "standard"].contains(&self.kind.as_str())
+    }
+}
+
 /// A statement that can be compared with other agents' statements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -25,13 +25,19 @@ use serde_json::Value;
 
 /// Does one operation.
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
-    if let Some(result) = code::perform(request) {
-        return result;
-    }
     match request.operation.as_str() {
         name if research::OPERATIONS.contains(&name) => research::perform(request),
-        "critique" => draft::perform(request),
-        "build.verify" | "test.run" | "test.regression" => verify::perform(request),
+        name if draft::OPERATIONS.contains(&name) => draft::perform(request),
+        name if verify::OPERATIONS.contains(&name) => verify::perform(request),
+        "patterns.extract"
+        | "analyze.code"
+        | "quality.review"
+        | "performance.profile"
+        | "audit.performance"
+        | "audit.security"
+        | "audit.accessibility"
+        | "qa.backend"
+        | "qa.frontend" => code::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
 }

@@ -11,6 +11,7 @@
 mod asks;
 mod config;
 mod feed;
+mod fingerprint;
 mod order;
 mod program;
 mod run;

@@ -1,4 +1,4 @@
-//! Stands in for the `sage` binary in this crate's tests: keeper, fake agent, and an owner that can be killed.
+//! Stands in for the `sage` binary in this crate's tests: keeper, fake agent, fake MCP server, and an owner that can be killed.
 //!
 //! `own <project> <script>` runs one shell step with a children lock at `<project>/lock`, or the fake agent
 //! if the script is a JSON list, and prints the outcome and its own peak memory in KiB. With the name of a
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use sage_agents::{Executor, ExecutorConfig, fake_agent_main, keeper_main};
+use sage_agents::{Executor, ExecutorConfig, fake_agent_main, fake_mcp_main, keeper_main};
 use sage_core::port::{StepCall, StepCx, StepExecutor, StepOutcome, StopSignal};
 use sage_core::template::{Isolation, Kind};
 
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         ["debug", "fake-agent", script, "--attempt", attempt] => {
             fake_agent_main(Path::new(script), attempt.parse().unwrap_or(1))
         }
+        ["debug", "fake-mcp", starts] => fake_mcp_main(Path::new(starts)),
         ["own", project, script, run @ ..] => own(Path::new(project), script, run).unwrap_or_else(|error| {
             eprintln!("{error}");
             ExitCode::FAILURE

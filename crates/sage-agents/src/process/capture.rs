@@ -64,15 +64,16 @@ impl Capture {
         }
     }
 
+    /// The last few KiB so far.
+    pub fn tail(&self) -> String {
+        let start = self.tail.len().saturating_sub(TAIL_BYTES);
+        String::from_utf8_lossy(&self.tail[start..]).into_owned()
+    }
+
     pub fn finish(self) -> Captured {
         let truncated = self.total_bytes > self.head.len() as u64;
-        let tail_start = self.tail.len().saturating_sub(TAIL_BYTES);
-        Captured {
-            text: lossy(self.head),
-            tail: String::from_utf8_lossy(&self.tail[tail_start..]).into_owned(),
-            total_bytes: self.total_bytes,
-            truncated,
-        }
+        let tail = self.tail();
+        Captured { text: lossy(self.head), tail, total_bytes: self.total_bytes, truncated }
     }
 }
 

@@ -12,6 +12,7 @@
 mod capture;
 mod keeper;
 mod report;
+mod resident;
 mod run;
 mod signal;
 mod spawn;
@@ -19,7 +20,9 @@ mod sweep;
 mod tree;
 
 pub use capture::Captured;
-pub use keeper::{KEEPER_ARG, keeper_main};
+pub use keeper::{KEEPER_ARG, is_passing, keeper_main};
+pub use report::Report;
+pub use resident::Resident;
 pub use run::{End, Finished, Limits, private_file, run};
 pub use signal::signal_name;
 pub use spawn::Spec;

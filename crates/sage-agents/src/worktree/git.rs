@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const ANSWER_BYTES: usize = 1024 * 1024;
 
 /// No hooks, no daemons, no housekeeping in a repository that others use; what is written is on the disk.
-const SETTINGS: &[&str] = &[
+pub const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "gc.auto=0",
@@ -145,7 +145,7 @@ impl Refused {
 }
 
 /// Everything that the caller's environment says to git.
-fn caller() -> Vec<OsString> {
+pub fn caller() -> Vec<OsString> {
     let names = std::env::vars_os().map(|(name, _)| name);
     names.filter(|name| name.to_string_lossy().starts_with("GIT_")).collect()
 }

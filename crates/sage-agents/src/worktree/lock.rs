@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::outcome::Miss;
 
-const FILE: &str = "sage-worktrees.lock";
+pub const FILE: &str = "sage-worktrees.lock";
 /// Many steps may wait for a slow disk, one after the other; then something is wrong.
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

@@ -14,6 +14,7 @@ mod git;
 mod guard;
 mod lock;
 mod name;
+mod reap;
 mod record;
 mod repair;
 mod settle;
@@ -31,6 +32,7 @@ use git::Git;
 use take::Repository;
 
 pub use guard::{Stashed, unwanted_variables, variables};
+pub use reap::{Losses, Reaper};
 pub use record::{LeaseState, Leases, Record, list};
 
 /// A step's right to its worktree, for the time of one attempt.

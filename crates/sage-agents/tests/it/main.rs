@@ -20,6 +20,7 @@ mod fake;
 mod fake_llm;
 mod foreign;
 mod llm;
+mod mcp;
 mod nudge;
 mod output;
 mod owner;

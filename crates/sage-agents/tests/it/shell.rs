@@ -141,7 +141,7 @@ async fn a_script_may_be_longer_than_an_argument() {
 
 #[tokio::test]
 async fn other_kinds_are_not_for_us() {
-    for kind in [Kind::Sleep, Kind::Tool, Kind::Script, Kind::Approval, Kind::Workflow, Kind::Verify] {
+    for kind in [Kind::Sleep, Kind::Script, Kind::Approval, Kind::Workflow, Kind::Verify] {
         let outcome = Bench::new(kind, json!({})).run().await;
         outcome.failed(FailureClass::Invalid).says(kind.name());
     }

@@ -5,10 +5,12 @@
 //! `dependencies` count alike.
 
 mod ancestry;
+mod cache;
 mod expressions;
 mod limits;
 mod names;
 mod phases;
+mod synthesis;
 mod workflows;
 
 #[cfg(test)]
@@ -67,11 +69,13 @@ fn check_into(
     let names = Names::new(template, problems);
     phases::check(&names, document, problems);
     limits::check(template, document, problems);
+    cache::check(template, document, problems);
     let ancestry = (!phases::find_cycle(&names, problems)).then(|| Ancestry::new(&names));
     if let Some(ancestry) = &ancestry {
         phases::check_repeats(&names, ancestry, problems);
     }
     expressions::check(&names, ancestry.as_ref(), document, problems);
+    synthesis::check(&names, ancestry.as_ref(), document, problems);
     workflows::check(template, catalogue, problems);
 }
 

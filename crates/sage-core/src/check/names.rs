@@ -118,7 +118,7 @@ impl<'t> Names<'t> {
     }
 
     /// What `needs` may say: `phase/operation`, or an operation of the same phase.
-    fn find_from(&self, phase: u32, name: &str) -> Option<u32> {
+    pub fn find_from(&self, phase: u32, name: &str) -> Option<u32> {
         self.find_path(name).or_else(|| self.steps.get(&(phase, name)).copied())
     }
 
@@ -131,7 +131,7 @@ impl<'t> Names<'t> {
         self.phases.get(id).copied()
     }
 
-    fn step_hint(&self, phase: u32, wrong: &str) -> Option<String> {
+    pub fn step_hint(&self, phase: u32, wrong: &str) -> Option<String> {
         if let Some(found) = self.phases.get(wrong) {
             let steps = self.first[*found as usize]..;
             let example = steps.take(self.phase(*found).operations.len()).next();

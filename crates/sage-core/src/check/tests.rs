@@ -557,3 +557,31 @@ mod random {
         }
     }
 }
+
+// covers: S5, R6
+#[test]
+fn a_synthesis_sees_what_it_depends_on_and_nothing_else() {
+    for good in ["", ", params: {from: [a/x]}", ", params: {from: [a/x, other]}, needs: [other]"] {
+        let text = after_a(&format!(
+            "{{type: synthesize{good}}}\n      - {{id: other, type: sleep, params: {{ms: 1}}}}"
+        ));
+        assert_eq!(said(&text), [""; 0], "{good}");
+    }
+    let field = "phases[1].operations[0].params.from[0]";
+    for (from, expected) in [
+        ("a/y", "unknown step `a/y`"),
+        ("a", "unknown step `a`"),
+        ("other", "`b/other` is used here, but this operation does not depend on it"),
+        ("synthesize", "`b/synthesize` is used here, but this operation does not depend on it"),
+    ] {
+        let step = format!("{{type: synthesize, params: {{from: [{from}]}}}}");
+        let text = after_a(&format!("{step}\n      - {{id: other, type: sleep, params: {{ms: 1}}}}"));
+        assert_eq!(said(&text), [format!("{field}: {expected}")], "{from}");
+    }
+    let far = after_a("{type: synthesize, params: {from: [a/x]}}").replace("    dependencies: [a]\n", "");
+    let shown = shown(&far);
+    assert!(shown.contains("dependencies: [a] on this phase") && shown.contains("needs: [a/x]"), "{shown}");
+    let nothing = "name: t\nphases: [{id: a, operations: {type: synthesize}}]";
+    let message = "there is nothing to synthesize: this operation depends on no step";
+    assert_eq!(said(nothing), [format!("phases[0].operations[0].params.from: {message}")]);
+}

@@ -5,6 +5,7 @@
 //! Adding a kind or an optional field is compatible; anything else raises `CORE_VERSION`.
 
 mod agents;
+mod cache;
 mod counts;
 mod limits;
 mod run;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use agents::*;
+pub use cache::*;
 pub use counts::*;
 pub use limits::*;
 pub use run::*;
@@ -88,6 +90,8 @@ events! {
     StepFinished = "step.finished",
     StepSkipped = "step.skipped",
     StepReused = "step.reused",
+    /// An earlier run has its result (`cache`), or one that stands in for it (`fallback: cache`).
+    StepCached = "step.cached",
     StepExpanded = "step.expanded",
     StepRetried = "step.retried",
     /// A person decided about an approval or an unknown outcome.
@@ -168,12 +172,15 @@ pub struct StepStarted {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Where its result will be kept for later runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheMiss>,
 }
 
 impl StepStarted {
     pub fn new(step: Arc<str>, attempt: u32, key: Digest, parts: BTreeMap<String, String>) -> StepStarted {
-        let (until, ask, reserve, agent, model) = (None, None, None, None, None);
-        StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model }
+        let (until, ask, reserve, agent, model, cache) = (None, None, None, None, None, None);
+        StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model, cache }
     }
 }
 

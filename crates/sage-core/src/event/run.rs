@@ -57,6 +57,9 @@ pub struct Settings {
     /// What each agent may spend in this run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agent_budgets: BTreeMap<String, Cap>,
+    /// Results of earlier runs are not taken; new ones are kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_cache: bool,
     /// When people shall be alerted, where that is not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alerts: Option<crate::alert::Thresholds>,

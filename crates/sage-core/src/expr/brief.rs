@@ -60,7 +60,11 @@ fn object(map: &Map<String, Value>) -> String {
     }
     for skill in list(map, "skills") {
         let of = |name: &str| skill.get(name).and_then(Value::as_str).unwrap_or_default();
-        let _ = writeln!(text, "- {}: {} ({})", of("name"), of("description"), of("path"));
+        let _ = writeln!(text, "- skill {}: {} ({})", of("name"), of("description"), of("path"));
+        // Only of those that a person has approved for use.
+        of("instructions").trim().lines().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
     }
     let questions: Vec<&str> = list(map, "openQuestions").iter().filter_map(Value::as_str).collect();
     if !questions.is_empty() {
@@ -140,6 +144,19 @@ mod tests {
             "### research/market\n(1 of 60 findings; all: sage result x research/market --full)\nTwo markets.\n\
              - Cards (0.90): Most pay so. [a.md:3; b.md]\nOpen questions: Which countries?\n{\"extra\":5}\n\n\
              ### research/failed\nno result: failed\n\n### specification/specify\n# Spec\nBody\n\n### look/tests\n[1,2]"
+        );
+    }
+
+    // covers: R12
+    #[test]
+    fn skills_are_offered_with_their_instructions_where_they_may_be_used() {
+        let told = steps(&json!({"research/skills": {"state": "succeeded", "result": {"skills": [
+            {"name": "cards", "description": "Take cards", "path": ".sage/skills/cards", "instructions": "1. Ask.\n2. Charge.\n"},
+            {"name": "books", "description": "Keep books", "path": ".sage/skills/books"}]}}}));
+        assert_eq!(
+            told,
+            "### research/skills\n- skill cards: Take cards (.sage/skills/cards)\n  1. Ask.\n  2. Charge.\n\
+             - skill books: Keep books (.sage/skills/books)"
         );
     }
 

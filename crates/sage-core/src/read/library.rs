@@ -114,7 +114,7 @@ impl NamedOperation {
         Node { span: own.span, data: Data::Map(merged) }
     }
 
-    fn field(&self, name: &str) -> Option<&Node<'static>> {
+    pub(super) fn field(&self, name: &str) -> Option<&Node<'static>> {
         self.fields.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 

@@ -2,7 +2,10 @@
 //!
 //! Most have a short form for what is usually meant and an object for the rest.
 
+use serde_json::Value;
+
 use super::fields::{Fields, expected, whole};
+use super::params::Given;
 use super::place::Place;
 use super::policies::word;
 use crate::budget::Cap;
@@ -113,8 +116,14 @@ fn check_pool_name(name: &str, span: Span, place: &Place<'_>, problems: &mut Dia
     }
 }
 
-/// `target`: what a step depends on besides its agent and model. One that is wrong is left out.
-pub fn targets(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Vec<String> {
+/// `target`: what a step depends on besides its agent and model; a tool depends on its server. One that is wrong
+/// is left out.
+pub fn targets(
+    fields: &Fields<'_, '_>,
+    given: &Given,
+    kind: Kind,
+    problems: &mut Diagnostics,
+) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
     fields.each_text("target", "target", problems, |text, span, place, problems| {
         if let Err((message, hint)) = check_target(text) {
@@ -126,6 +135,9 @@ pub fn targets(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Vec<Strin
             targets.push(text.to_owned());
         }
     });
+    let server = given.params.get("server").and_then(Value::as_str).filter(|_| kind == Kind::Tool);
+    let server = server.map(|name| format!("server:{name}")).filter(|target| check_target(target).is_ok());
+    targets.extend(server.filter(|target| !targets.contains(target)));
     targets
 }
 
@@ -251,8 +263,16 @@ pub fn hedge(
         return None;
     }
     if *on_unknown == OnUnknown::Ask {
-        let message = "a hedged step runs twice at once, but `onUnknown: ask` says that twice may do harm";
-        let hint = "leave out one of `hedge` and `onUnknown: ask`";
+        let (message, hint) = match fields.get("onUnknown") {
+            Some(_) => (
+                "a hedged step runs twice at once, but `onUnknown: ask` says that twice may do harm",
+                "leave out one of `hedge` and `onUnknown: ask`",
+            ),
+            None => (
+                "a hedged step runs twice at once, and nobody has said that this tool does no harm then",
+                "onUnknown: retry says so",
+            ),
+        };
         problems.push(Diagnostic::warning(place, node.span, message).hint(hint));
     }
     if node.as_map().is_none() {

@@ -4,6 +4,7 @@
 //! must say: a test compares them. A field that DESIGN names and this version does not carry out is a
 //! warning if leaving it out only costs time or money, and an error if the result would be another one.
 
+mod bind;
 mod cache;
 mod fallback;
 mod fields;
@@ -21,6 +22,7 @@ pub(crate) mod tests;
 
 use serde_json::{Map, Value};
 
+pub use bind::Binding;
 pub use library::{Library, NamedOperation};
 pub use limits::TARGET_KINDS;
 pub use operation::OPERATION_FIELDS;

@@ -80,13 +80,14 @@ pub(super) fn read_with(
         refuse_kind(&fields, kind, problems);
     }
     // An unknown type has been reported; a kind whose parameters are not checked avoids further errors.
-    let kind = known_kind.unwrap_or(Kind::Script);
+    let kind = known_kind.unwrap_or(Kind::Verify);
     let given = params::Given::read(&fields, kind, own, problems);
     refuse_unavailable(&fields, problems);
     let schema = schema(&fields, problems);
     let (filter, max_tokens) = filter::read(&fields, problems);
     let timeouts = limits::timeouts(&fields, problems);
-    let on_unknown = policies::on_unknown(&fields, problems);
+    let on_unknown = policies::on_unknown(&fields, kind, problems);
+    let targets = limits::targets(&fields, &given, kind, problems);
     let operation = Operation {
         id: id(&fields, problems).unwrap_or_default(),
         span: fields.get("id").or(fields.get("type")).map_or(first_byte(node), |named| named.span),
@@ -116,7 +117,7 @@ pub(super) fn read_with(
         idle_timeout_ms: timeouts.idle,
         queue_timeout_ms: timeouts.queue,
         pools: limits::pools(&fields, problems),
-        targets: limits::targets(&fields, problems),
+        targets,
         priority: policies::priority(&fields, problems),
         fallback: fallback::read(&fields, known_kind, problems),
         hedge: limits::hedge(&fields, known_kind, &on_unknown, problems),
@@ -223,7 +224,9 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
             return Isolation::None;
         }
     }
-    if let Some(kind) = kind.filter(|kind| matches!(kind, Kind::Sleep | Kind::Approval | Kind::Workflow)) {
+    if let Some(kind) =
+        kind.filter(|kind| !matches!(kind, Kind::Shell | Kind::Agent | Kind::Script | Kind::Verify))
+    {
         let message = format!("`isolation` has no effect on a step of the kind `{}`", kind.name());
         problems.push(Diagnostic::warning(place, node.span, message));
         return Isolation::None;
@@ -238,7 +241,7 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 }
 
 pub fn is_available(kind: Kind) -> bool {
-    matches!(kind, Kind::Shell | Kind::Sleep | Kind::Agent | Kind::Approval | Kind::Workflow)
+    !matches!(kind, Kind::Script | Kind::Verify)
 }
 
 fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -36,7 +36,7 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
         Kind::Approval => &["message", "choices", "deadline", "default"],
         Kind::Workflow => &["template", "inputs"],
         Kind::Verify => &["commands", "of"],
-        Kind::Synthesize => &["from"],
+        Kind::Synthesize => &["from", "threshold"],
     }
 }
 
@@ -158,9 +158,18 @@ fn value<'n>(
     problems: &mut Diagnostics,
 ) -> (&'n str, Value) {
     let rendered = !(kind == Kind::Shell && name == "run");
-    if rendered && node.as_str().is_some_and(expr::is_dynamic) {
-        if kind == Kind::Workflow && name == "template" {
-            let message = "the template of a `workflow` step must be a plain name: it is part of the plan";
+    let plain = kind == Kind::Synthesize;
+    if rendered && !plain && node.as_str().is_some_and(expr::is_dynamic) {
+        let planned = match (kind, name) {
+            (Kind::Workflow, "template") => {
+                Some("the template of a `workflow` step must be a plain name: it is part of the plan")
+            }
+            (Kind::Tool, "server") => {
+                Some("the server of a `tool` step must be a plain name: it is part of the plan")
+            }
+            _ => None,
+        };
+        if let Some(message) = planned {
             problems.push(Diagnostic::error(place, node.span, message));
         }
         return (name, node.to_json());
@@ -171,8 +180,12 @@ fn value<'n>(
         (Kind::Sleep, "ms" | "for") => return ("ms", milliseconds(node, place, problems)),
         (Kind::Approval, "deadline") => return (name, milliseconds(node, place, problems)),
         (Kind::Approval, "choices") => return (name, choices(node, place, problems)),
+        (Kind::Synthesize, "from") => return (name, step_names(node, place, problems)),
+        (Kind::Synthesize, "threshold") => share(node).then_some(()).ok_or("a number from 0 to 1"),
         (Kind::Shell, "json") => matches!(node.data, Data::Bool(_)).then_some(()).ok_or("true or false"),
-        (Kind::Workflow, "inputs") => matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object"),
+        (Kind::Workflow, "inputs") | (Kind::Tool, "arguments") => {
+            matches!(node.data, Data::Map(_)).then_some(()).ok_or("an object")
+        }
         (Kind::Agent, "script") => {
             matches!(node.data, Data::Seq(_) | Data::Str(_)).then_some(()).ok_or("a list of turns, or a file")
         }
@@ -240,6 +253,36 @@ fn variables(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> 
     Value::Object(map)
 }
 
+fn share(node: &Node<'_>) -> bool {
+    matches!(&node.data, Data::Number(number) if number.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n)))
+}
+
+/// A list of names, always: a single one may stand alone. They are part of the plan, so they are plain.
+fn step_names(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+    let items: &[Node<'_>] = match &node.data {
+        Data::Seq(items) => items,
+        Data::Str(_) => std::slice::from_ref(node),
+        _ => {
+            problems.push(expected("a list of steps", node, place));
+            return Value::Array(Vec::new());
+        }
+    };
+    if items.is_empty() {
+        problems.push(Diagnostic::error(place, node.span, "the list is empty: it must name a step"));
+    }
+    for (index, item) in items.iter().enumerate() {
+        match item.as_str() {
+            Some(name) if expr::is_dynamic(name) => {
+                let message = "the steps of a synthesis must be plain names: they are part of the plan";
+                problems.push(Diagnostic::error(place.index(index), item.span, message));
+            }
+            Some(name) if !name.is_empty() => {}
+            _ => problems.push(expected("the name of a step", item, &place.index(index))),
+        }
+    }
+    Value::Array(items.iter().map(Node::to_json).collect())
+}
+
 fn milliseconds(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
     match duration_of(node) {
         Ok(ms) => Value::from(ms),
@@ -303,6 +346,9 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         },
         Kind::Workflow if !params.contains_key("template") => {
             wrong("a workflow step needs the name of a `template`", "");
+        }
+        Kind::Tool if !(params.contains_key("server") && params.contains_key("tool")) => {
+            wrong("a tool step needs a `server` and its `tool`", "params: { server: github, tool: search }");
         }
         Kind::Agent => require_agent(given, &mut wrong),
         Kind::Approval => require_default(params, &mut wrong),

@@ -459,9 +459,55 @@ fn role_session_and_isolation_are_typed() {
     );
 }
 
+// covers: R24, R6
+#[test]
+fn a_tool_step_names_its_server_and_asks_before_it_repeats_anything() {
+    let call = "{type: tool, params: {server: s, tool: '{{ inputs.t }}', arguments: {a: '{{ inputs }}'}}}";
+    let own = operation(call);
+    assert_eq!((own.on_unknown, own.targets), (OnUnknown::Ask, vec!["server:s".to_owned()]));
+    assert!(own.dynamic);
+    let own = operation(
+        "{type: tool, params: {server: s, tool: t}, target: 'server:s', onUnknown: retry, hedge: 5s}",
+    );
+    assert_eq!((own.on_unknown, own.targets), (OnUnknown::Retry, vec!["server:s".to_owned()]));
+    let needs = "a tool step needs a `server` and its `tool` (params: { server: github, tool: search })";
+    for (text, expected) in [
+        ("{type: tool}", format!(".params: {needs}")),
+        ("{type: tool, params: {server: s}}", format!(".params: {needs}")),
+        (
+            "{type: tool, params: {server: s, tool: t, arguments: [1]}}",
+            ".params.arguments: expected an object, found a list".into(),
+        ),
+        (
+            "{type: tool, params: {server: '{{ inputs.s }}', tool: t}}",
+            ".params.server: the server of a `tool` step must be a plain name: it is part of the plan".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t, argumens: {}}}",
+            ".params.argumens: unknown parameter `argumens` of `tool` (did you mean `arguments`?)".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, isolation: worktree}",
+            "warning .isolation: `isolation` has no effect on a step of the kind `tool`".into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, hedge: 5s}",
+            "warning .hedge: a hedged step runs twice at once, and nobody has said that this tool does no harm \
+             then (onUnknown: retry says so)"
+                .into(),
+        ),
+        (
+            "{type: tool, params: {server: s, tool: t}, prompt: p}",
+            ".prompt: `prompt` is only for agents, this is a `tool` step".into(),
+        ),
+    ] {
+        assert_eq!(said(text), [expected], "{text}");
+    }
+}
+
 #[test]
 fn what_this_version_cannot_do_is_never_ignored() {
-    for kind in ["tool", "script", "verify", "synthesize"] {
+    for kind in ["script", "verify"] {
         assert_eq!(
             said(&format!("{{type: {kind}}}")),
             [format!(".type: the kind `{kind}` is not available in this version")]
@@ -479,6 +525,46 @@ fn what_this_version_cannot_do_is_never_ignored() {
         said("{type: pause.short, affinity: cpu}"),
         [".affinity: unknown field `affinity` (affinity rules are in sage.toml: [[affinity]])"]
     );
+}
+
+// covers: S5, R6
+#[test]
+fn a_synthesis_names_plain_steps_and_a_share() {
+    let own = operation("{type: synthesize, params: {from: look/a, threshold: 0.6}}");
+    assert_eq!(own.params, *json!({"from": ["look/a"], "threshold": 0.6}).as_object().unwrap());
+    for (text, expected) in [
+        (
+            "{type: synthesize, params: {from: 3}}",
+            ".params.from: expected a list of steps, found the number 3",
+        ),
+        ("{type: synthesize, params: {from: []}}", ".params.from: the list is empty: it must name a step"),
+        (
+            "{type: synthesize, params: {from: [a, 3]}}",
+            ".params.from[1]: expected the name of a step, found the number 3",
+        ),
+        (
+            "{type: synthesize, params: {from: ['{{ feature }}']}}",
+            ".params.from[0]: the steps of a synthesis must be plain names: they are part of the plan",
+        ),
+        (
+            "{type: synthesize, params: {threshold: 2}}",
+            ".params.threshold: expected a number from 0 to 1, found the number 2",
+        ),
+        (
+            "{type: synthesize, params: {threshold: '{{ inputs.x }}'}}",
+            ".params.threshold: expected a number from 0 to 1, found text",
+        ),
+        (
+            "{type: synthesize, prompt: p}",
+            ".prompt: `prompt` is only for agents, this is a `synthesize` step",
+        ),
+        (
+            "{type: synthesize, isolation: worktree}",
+            "warning .isolation: `isolation` has no effect on a step of the kind `synthesize`",
+        ),
+    ] {
+        assert_eq!(said(text), [expected], "{text}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
-use crate::policy::{Alternative, FailureClass};
+use crate::policy::FailureClass;
 use crate::run::step::{Failure, Output, Running, State};
 use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
 
@@ -136,6 +136,7 @@ impl Run {
                 self.settle(id, State::Skipped, now);
             }
             Event::StepReused(reused) => self.reused(reused, now)?,
+            Event::StepCached(cached) => self.cached(cached, now)?,
             Event::StepExpanded(expanded) => self.expanded(expanded, now)?,
             Event::StepRetried(retried) => self.retried(retried, now)?,
             Event::StepAnswered(answered) => self.answered(answered, now)?,
@@ -186,11 +187,14 @@ impl Run {
         step.attempts = event.attempt;
         step.preempted = false;
         step.key = Some(event.key);
+        step.cached_no_more();
         if step.started_ms == 0 {
             step.started_ms = now;
         }
         let ask = event.ask.clone().map(Arc::new);
-        if self.holds_slot(id) {
+        self.missed(id, event.cache.as_ref());
+        // Who asks a person first has not begun to work.
+        if self.holds_slot(id) && ask.is_none() {
             self.tally.calls += 1;
             self.attempt_begins(id, event.attempt, event.reserve);
         }
@@ -263,8 +267,8 @@ impl Run {
         }
     }
 
-    fn succeeded(&mut self, id: StepId, output: Arc<Output>, now: u64) {
-        let stand_in = matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_)));
+    pub(super) fn succeeded(&mut self, id: StepId, output: Arc<Output>, now: u64) {
+        let stand_in = self.stands_in(id);
         let step = self.step_mut(id);
         step.output = Some(output.clone());
         step.failure = None;
@@ -326,6 +330,10 @@ impl Run {
             Some(Box::new(Failure { class: crate::policy::FailureClass::Rejected, message, partial: None }))
         };
         match &self.step(id).state {
+            State::Running(running) if running.ask.is_some() && !rejected && self.stands_in(id) => {
+                self.step_mut(id).accepted = true;
+                self.transition(id, State::Ready);
+            }
             State::Running(running) if running.ask.is_some() && !rejected => {
                 let output = Output::Leaf { result: event.result.clone(), full: None, artifacts: Vec::new() };
                 self.succeeded(id, Arc::new(output), now);

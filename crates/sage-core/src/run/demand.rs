@@ -100,6 +100,11 @@ impl Run {
         self.operation(id).fallback.as_ref()?.to.get(index as usize)
     }
 
+    /// It has fallen back to something that needs no attempt.
+    pub fn stands_in(&self, id: StepId) -> bool {
+        matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_)))
+    }
+
     /// Works out what a step asks for; called when it is laid out and when it falls back.
     pub(super) fn demand_of(&mut self, id: StepId) -> DemandId {
         if self.is_fan(id) || !self.operation(id).kind.holds_slot() {
@@ -129,7 +134,7 @@ impl Run {
                 .fallback
                 .as_ref()
                 .map(|fallback| format!("{fallback:?} {:?}", self.step(id).alternative)),
-            stand_in: matches!(self.alternative(id), Some(Alternative::Cache | Alternative::Value(_))),
+            stand_in: self.stands_in(id),
             way: if spends { self.way_up(id) } else { Vec::new() },
         };
         self.demands.intern(demand)

@@ -140,6 +140,8 @@ impl Run {
             session: None,
             verdict: None,
             preempted: false,
+            accepted: false,
+            cache: None,
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {

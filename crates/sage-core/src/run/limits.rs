@@ -118,6 +118,7 @@ impl Run {
         self.transition(id, State::Pending);
         let step = self.step_mut(id);
         step.alternative = Some(event.to);
+        step.accepted = false;
         step.verdict = None;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         let demand = self.demand_of(id);

@@ -12,6 +12,7 @@
 
 mod agents;
 mod apply;
+mod cached;
 mod decide;
 mod demand;
 mod layout;
@@ -21,6 +22,7 @@ mod phase;
 mod ready;
 mod relink;
 mod settle;
+mod sources;
 mod spend;
 mod step;
 #[cfg(test)]
@@ -39,7 +41,10 @@ pub use limits::Parked;
 pub use measure::{Measured, PhaseCounts};
 pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
-pub use step::{Beside, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId};
+pub use sources::StepSource;
+pub use step::{
+    Beside, CacheUse, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId, Taken,
+};
 
 use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;
@@ -133,6 +138,14 @@ pub struct Tally {
     pub reloads: u32,
     /// Attempts that made way for urgent work.
     pub preempted: u32,
+    /// Steps with `cache`: results that were there, and those that were not.
+    pub cache_hits: u32,
+    pub cache_misses: u32,
+    /// Misses because what was kept was damaged.
+    pub cache_damaged: u32,
+    /// What the hits would have taken.
+    pub cache_saved_tokens: u64,
+    pub cache_saved_ms: u64,
     /// Wall time of earlier owners' turns.
     pub earlier_ms: u64,
     /// When the present owner's turn began.

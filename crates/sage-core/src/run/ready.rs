@@ -32,6 +32,8 @@ pub(super) struct Ready {
     len: u32,
     /// Steps that may not wait for ever and have queued since somebody last asked.
     impatient: Vec<StepId>,
+    /// Steps with `cache` that have queued since somebody last asked.
+    cacheable: Vec<StepId>,
 }
 
 impl Run {
@@ -61,6 +63,9 @@ impl Run {
             self.ready.len += 1;
             if self.operation(id).queue_timeout_ms.is_some() {
                 self.ready.impatient.push(id);
+            }
+            if self.operation(id).caches() && !self.is_fan(id) {
+                self.ready.cacheable.push(id);
             }
         }
     }
@@ -116,7 +121,7 @@ impl Run {
             if closed(lane) || !self.lane_open(lane, held) {
                 continue;
             }
-            let head = set.iter().find(|(_, _, id)| !held.steps.contains(id));
+            let head = set.iter().find(|(_, _, id)| !held.contains(*id));
             best = match (best, head) {
                 (Some(best), Some(head)) => Some(best.min(*head)),
                 (best, head) => best.or(head.copied()),
@@ -128,6 +133,11 @@ impl Run {
     /// Steps with a `timeout.queue` that have queued since the last call.
     pub fn take_impatient(&mut self) -> Vec<StepId> {
         std::mem::take(&mut self.ready.impatient)
+    }
+
+    /// Steps with `cache` that have queued since the last call.
+    pub fn take_cacheable(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.ready.cacheable)
     }
 
     /// Everybody who waits and may not wait for ever begins to wait anew.
@@ -191,9 +201,20 @@ pub struct Held {
     fans: HashMap<StepId, u32>,
     slots: u32,
     all: u32,
+    /// Not to be started yet, and holding nothing: they may need no start.
+    aside: BTreeSet<StepId>,
 }
 
 impl Held {
+    /// Keeps a step from being started. It occupies nothing meanwhile.
+    pub fn set_aside(&mut self, id: StepId) {
+        self.aside.insert(id);
+    }
+
+    pub fn take_back(&mut self, id: StepId) {
+        self.aside.remove(&id);
+    }
+
     pub fn hold(&mut self, run: &Run, id: StepId) {
         if self.steps.insert(id) {
             self.count(run, &run.lane(id), 1);
@@ -221,10 +242,10 @@ impl Held {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.steps.is_empty() && self.aside.is_empty()
     }
 
     pub fn contains(&self, id: StepId) -> bool {
-        self.steps.contains(&id)
+        self.steps.contains(&id) || self.aside.contains(&id)
     }
 }

@@ -50,7 +50,9 @@ impl Run {
 
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
     fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool) {
-        let durable = matches!(self.kind(id), Kind::Sleep | Kind::Approval);
+        // A question needs nobody who waits for the answer.
+        let asks = matches!(&self.step(id).state, State::Running(running) if running.ask.is_some());
+        let durable = asks || self.kind(id) == Kind::Sleep;
         self.settle_lost(id);
         // A person's no stands until the run has ended because of it.
         let refused = self.step(id).failure.as_ref().is_some_and(|f| f.class == FailureClass::Rejected);
@@ -91,6 +93,8 @@ impl Run {
         step.failure = None;
         step.output = None;
         step.reused = false;
+        step.cached_no_more();
+        step.accepted = false;
         step.degraded = false;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         let state = if step.children.is_some() {

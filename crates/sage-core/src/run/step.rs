@@ -66,6 +66,27 @@ pub struct Step {
     pub verdict: Option<Box<str>>,
     /// Its last attempt made way for urgent work.
     pub preempted: bool,
+    /// A person takes what stands in for its result, old as it is.
+    pub accepted: bool,
+    /// What it has to do with the cache.
+    pub cache: Option<Box<CacheUse>>,
+}
+
+/// A step and the results of earlier runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheUse {
+    /// Where its result is kept, as far as it is known.
+    pub key: Option<Digest>,
+    pub taken: Option<Taken>,
+}
+
+/// A result that an earlier run made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    pub from: String,
+    pub age_ms: u64,
+    /// `None`: it is too old and only stands in.
+    pub expires_in_ms: Option<u64>,
 }
 
 /// An attempt that may be alive.

@@ -123,7 +123,8 @@ impl WorkflowMetrics {
         let (usage, tally) = (&run.tally.usage, &run.tally);
         let (sequential_time, parallel_time) = (tally.sequential_ms, run.work_ms());
         let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
-        let saved = SavedBy { filter: tally.measured.saved_by_filter, cache: 0, code_mode: 0 };
+        let saved =
+            SavedBy { filter: tally.measured.saved_by_filter, cache: tally.cache_saved_tokens, code_mode: 0 };
         let mut metrics = WorkflowMetrics {
             total_time: run.elapsed_ms(),
             total_tokens: usage.total(),
@@ -136,7 +137,7 @@ impl WorkflowMetrics {
             time_saved: signed(sequential_time) - signed(parallel_time),
             percentage_saved: percentage_saved(sequential_time, parallel_time),
             speedup: speedup(sequential_time, parallel_time),
-            cache_hit_rate: None,
+            cache_hit_rate: tally.cache_hit_rate(),
             tokens_saved: saved.filter + saved.cache + saved.code_mode,
             tokens_saved_by: saved,
             cost_usd: usage.cost_usd,
@@ -273,7 +274,7 @@ fn most_at_once(run: &Run, steps: &[StepId]) -> u32 {
     let mut edges: Vec<(u64, i32)> = Vec::new();
     for &id in steps {
         let step = run.step(id);
-        if step.started_ms > 0 && !step.reused {
+        if step.started_ms > 0 && !step.reused && step.taken().is_none() {
             let end = if step.ended_ms > 0 { step.ended_ms } else { run.updated_ms };
             edges.extend([(step.started_ms, 1), (end.max(step.started_ms + 1), -1)]);
         }

@@ -8,6 +8,7 @@
 //! Chains and index are views: they are made anew from the handoffs whenever they do not match, and that is
 //! told. What must stay true: writers take turns by an OS lock, the handoff is written before its views.
 
+mod forget;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -226,3 +226,31 @@ fn looking_creates_nothing() {
     assert!(desk.store.show("x").is_err() && desk.store.advance("x", Status::Accepted, None).is_err());
     assert!(!desk.dir.path().join(".sage").exists());
 }
+
+// covers: R4, S6
+#[test]
+fn ended_chains_are_forgotten_and_the_views_still_match() {
+    let desk = Desk::new();
+    for pair in ORDER.windows(2) {
+        desk.done(pair[0], pair[1], "over");
+    }
+    let open = desk.done(Role::Planner, Role::Implementer, "open");
+    let before = desk.store.list().unwrap().value.len();
+    assert!(desk.store.forget(|_| false, false).unwrap().is_empty());
+    let dry = desk.store.forget(|_| true, true).unwrap();
+    assert_eq!((dry.len(), desk.store.list().unwrap().value.len()), (ORDER.len() - 1, before));
+    assert_eq!(desk.store.forget(|_| true, false).unwrap(), dry);
+    let left = desk.store.list().unwrap();
+    assert_eq!(left.notes, Vec::<String>::new(), "nothing has to be put right");
+    assert_eq!(left.value.len(), 1);
+    assert_eq!(left.value[0].handoff_id, open.handoff.handoff_id);
+    assert!(!desk.path("archive/chain-over.json").exists() && desk.path("chain-open.json").exists());
+    // Killed between two files of a chain, what is left is still at its end, and goes the next time.
+    for pair in ORDER.windows(2) {
+        desk.done(pair[0], pair[1], "half");
+    }
+    let first = desk.store.list().unwrap().value.into_iter().find(|entry| entry.task_id == "half").unwrap();
+    std::fs::remove_file(desk.path("archive/chain-half.json")).unwrap();
+    std::fs::remove_file(desk.path(&first.file)).unwrap();
+    assert_eq!(desk.store.forget(|_| true, false).unwrap().len(), ORDER.len() - 2);
+}

@@ -58,6 +58,16 @@ impl Store {
         }
     }
 
+    pub(super) fn remove_view(&self, chain: &Chain) -> Result<(), HandoffError> {
+        let (here, _) = self.chain_paths(chain);
+        match self.vfs.remove_file(&here) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io_error("remove", &here, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn write_view(&self, path: &Path, view: &impl serde::Serialize) -> Result<(), HandoffError> {
         let vfs = self.vfs.as_ref();
         let text = pretty(view).map_err(|source| io_error("write", path, source))?;

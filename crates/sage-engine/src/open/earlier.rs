@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sage_core::run::State;
-use serde_json::Value;
 
 use super::{Engine, Fold, OpenError};
 use crate::blobs::Blobs;
 use crate::journal;
 use crate::results::{Face, value_of};
+use crate::run_loop::Earlier;
 
 /// Runs looked at, newest first.
 const RUNS: usize = 20;
 
 impl Engine {
     /// The step's result in the newest earlier run of the feature that has one.
-    pub(super) fn earlier_result(&self, feature: &str, now: &str, path: &str) -> Option<Value> {
+    pub(super) fn earlier_result(&self, feature: &str, now: &str, path: &str) -> Option<Earlier> {
         let mut runs: Vec<String> = self.vfs.list(&self.project.runs()).ok()?;
         // Ids sort by time.
         runs.sort_unstable_by(|a, b| b.cmp(a));
@@ -24,7 +24,7 @@ impl Engine {
         runs.iter().filter(own).take(RUNS).find_map(|run| self.result_in(feature, run, path))
     }
 
-    fn result_in(&self, feature: &str, run: &str, path: &str) -> Option<Value> {
+    fn result_in(&self, feature: &str, run: &str, path: &str) -> Option<Earlier> {
         let dir: PathBuf = self.project.run_dir(run);
         let mut fold = Fold::default();
         journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).ok()?;
@@ -34,6 +34,9 @@ impl Engine {
         let output =
             step.output.as_deref().filter(|_| matches!(step.state, State::Succeeded) && !step.degraded)?;
         let blobs: Arc<Blobs> = self.blobs(run);
-        value_of(output, Face::Filtered, &blobs).ok()
+        let result = value_of(output, Face::Filtered, &blobs).ok()?;
+        // What it had from an earlier run itself is as old as it was there.
+        let age_ms = step.taken().map_or(0, |taken| taken.age_ms);
+        Some(Earlier { run: run.into(), at_ms: step.ended_ms.saturating_sub(age_ms), result })
     }
 }

@@ -10,6 +10,8 @@ mod find;
 mod fold;
 pub mod history;
 mod own;
+mod preview;
+mod refresh;
 mod resume;
 mod start;
 
@@ -22,6 +24,7 @@ use sage_core::run::{FoldError, Run, Unowned};
 use serde_json::{Map, Value};
 
 use crate::background::Record;
+use crate::cache::Cache;
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
@@ -33,6 +36,7 @@ use crate::registry;
 use crate::run_loop::{Affinity, CommitMode, LoopError, RunLoop};
 use crate::vfs::Vfs;
 pub use fold::Fold;
+pub use preview::Kept;
 
 /// The local engine: one project, everything that can be done with its runs.
 #[derive(Clone)]
@@ -51,6 +55,8 @@ pub struct Engine {
     pub approvals: Arc<crate::run_loop::Approvals>,
     /// Where runs tell that something ended or waits; `None` tells nobody.
     pub wakes: Option<Inbox>,
+    /// Results that later runs may take; `None` takes and keeps none.
+    pub cache: Option<Cache>,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }
@@ -129,6 +135,13 @@ pub enum Notice {
         why: String,
         phases: Vec<String>,
         kept: PathBuf,
+    },
+    /// Results can neither be taken from nor kept in the cache: the run does without.
+    NoCache(String),
+    /// What these finished steps were made from has changed since.
+    Drifted {
+        feature: String,
+        steps: Vec<String>,
     },
 }
 
@@ -209,6 +222,8 @@ pub struct ResumeRequest {
     pub no_wait: bool,
     /// Only this run, and only if it goes on by itself: nobody is here who asked for it.
     pub unattended: Option<String>,
+    /// Finished steps with `cache` whose agent or declared files are others now run again.
+    pub refresh: bool,
 }
 
 /// A run as its journal tells it, without owning it.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::event::{Event, RunOpened};
+use sage_core::plan::Plan;
 use sage_core::run::Run;
 
 use super::{Engine, Notice, OpenError, Owned, history, register};
+use crate::cache::Cache;
 use crate::journal::{Journal, JournalFile};
 use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
 use crate::orchestration::OrchestrationLog;
@@ -57,7 +59,7 @@ impl Engine {
         journal: Journal,
         file: JournalFile,
         lock: FeatureLock,
-        notices: Vec<Notice>,
+        mut notices: Vec<Notice>,
         no_wait: bool,
         deliver_only: bool,
     ) -> Result<Owned, OpenError> {
@@ -81,6 +83,7 @@ impl Engine {
             wakes: self.wakes.clone(),
             log: (self.commit == CommitMode::Thread).then(|| OrchestrationLog::new(&self.project.logs())),
             earlier: self.earlier(),
+            cache: self.cache_for(&run, &mut notices),
         };
         let member =
             self.limits.join(&run.id).map_err(|source| OpenError::Io { what: "join the limits", source })?;
@@ -98,6 +101,21 @@ impl Engine {
         let (run_dir, head) = (around.run_dir.clone(), file.head());
         let run_loop = RunLoop::new(around, options, run, journal, file, member, history);
         Ok(Owned { run_loop, notices, run_dir, head, lock, state: self.project.state() })
+    }
+
+    /// A cache that cannot be used is told once, and done without (R15).
+    fn cache_for(&self, run: &Run, notices: &mut Vec<Notice>) -> Option<Cache> {
+        let wanted =
+            |plan: &Plan| plan.template.phases.iter().flat_map(|p| &p.operations).any(|o| o.caches());
+        let mut plans = run.named_plans().into_iter().map(|(_, plan)| plan);
+        let cache = self.cache.clone().filter(|_| wanted(run.plan()) || plans.any(|plan| wanted(&plan)))?;
+        match cache.check() {
+            Ok(()) => Some(cache),
+            Err(why) => {
+                notices.push(Notice::NoCache(why));
+                None
+            }
+        }
     }
 
     fn earlier(&self) -> Arc<EarlierResults> {

@@ -31,9 +31,14 @@ impl Engine {
                 return Err(OpenError::NotAlone(feature.into()));
             }
         }
+        let drifted = if request.edit.is_none() { self.drifted(&run) } else { Vec::new() };
+        let refresh = request.refresh && !drifted.is_empty();
+        if !refresh && !drifted.is_empty() {
+            notices.push(Notice::Drifted { feature: feature.into(), steps: drifted.clone() });
+        }
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)
-                if request.edit.is_none() && request.from.is_none() =>
+                if request.edit.is_none() && request.from.is_none() && !refresh =>
             {
                 return Ok(Resumed::Complete { run: Box::new(run), notices });
             }
@@ -53,6 +58,10 @@ impl Engine {
             let rewound = Event::from(RunRewound { from: step });
             run.apply(&rewound, now)?;
             journal.append(rewound.kind(), now, &rewound)?;
+        }
+        if refresh {
+            self.refuse_unanswered(&run)?;
+            self.refresh(&mut run, &mut journal, &drifted, now)?;
         }
         let unattended = request.unattended.is_some();
         if !unattended {

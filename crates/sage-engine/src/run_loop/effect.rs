@@ -26,6 +26,8 @@ pub(super) enum Effect {
     Reply(super::asks::Reply, Permission),
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
+    /// Later runs may take it.
+    Keep(Box<super::lookup::Keep>),
     /// Others are told of it.
     Tell { seq: u64, wake: Box<Wake> },
     /// Monitors are told.
@@ -33,9 +35,9 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// Telling others changes nothing of the run: nobody need wait for it.
+    /// Telling others and keeping for others change nothing of the run: nobody need wait for it.
     pub(super) fn is_of_the_run(&self) -> bool {
-        !matches!(self, Effect::Tell { .. } | Effect::Log { .. })
+        !matches!(self, Effect::Tell { .. } | Effect::Log { .. } | Effect::Keep(_))
     }
 }
 
@@ -49,6 +51,7 @@ impl RunLoop {
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }
+            Effect::Keep(keep) => self.keep(*keep),
             Effect::Tell { seq, wake } => {
                 if let Some(poster) = &self.poster {
                     poster.tell(seq, *wake);

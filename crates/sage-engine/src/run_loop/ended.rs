@@ -178,7 +178,9 @@ impl RunLoop {
         let step = self.run.step(over.id).path.clone();
         let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        self.emit(StepFinished { spent, filtered, estimate, ..finished }).map(drop)
+        let seq = self.emit(StepFinished { spent, filtered, estimate, ..finished })?;
+        self.keep_after(seq, over.id);
+        Ok(())
     }
 
     /// The attempt is paid for; its step goes on, or has ended without it.

@@ -117,6 +117,10 @@ impl Gate {
         self.prepared.clear();
     }
 
+    pub fn keep_prepared(&mut self, id: StepId, start: Start) {
+        self.prepared.insert(id, start);
+    }
+
     pub fn take_prepared(&mut self, id: StepId) -> Option<Start> {
         self.prepared.remove(&id)
     }

@@ -14,6 +14,8 @@ impl RunLoop {
     pub(super) async fn handle(&mut self, input: Input) -> Result<(), LoopError> {
         match input {
             Input::Prepared(id, prepared) => self.prepared_off_loop(id, prepared),
+            Input::LookedUp(id, prepared, known) => self.looked_up(id, prepared, known),
+            Input::StoodIn(id, found) => self.stood_in(id, *found),
             Input::Progress(id, attempt, Progress::Spawned { pid, start_time }) => {
                 self.spawned(id, attempt, pid, start_time)
             }

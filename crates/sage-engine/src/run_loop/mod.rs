@@ -20,12 +20,14 @@ mod ended;
 mod ending;
 mod gate;
 mod handle;
+mod lookup;
 mod machine;
 mod parking;
 mod preempt;
 mod queue;
 mod signals;
 mod spending;
+mod stand_in;
 mod start;
 mod stopwatch;
 mod timers;
@@ -44,6 +46,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::blobs::Blobs;
+use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
@@ -60,6 +63,7 @@ use commit::Committer;
 use effect::Effect;
 pub use gate::Affinity;
 use gate::Gate;
+use lookup::Lookups;
 use machine::Machine;
 use stopwatch::Stopwatches;
 use timers::Timers;
@@ -91,9 +95,19 @@ pub struct Surroundings {
     pub log: Option<OrchestrationLog>,
     /// A step's result in an earlier run: feature, this run, path.
     pub earlier: Arc<EarlierResults>,
+    /// Results that later runs may take; `None` if there is no cache.
+    pub cache: Option<Cache>,
 }
 
-pub type EarlierResults = dyn Fn(&str, &str, &str) -> Option<serde_json::Value> + Send + Sync;
+/// What a step gave in an earlier run.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    pub run: String,
+    pub at_ms: u64,
+    pub result: serde_json::Value,
+}
+
+pub type EarlierResults = dyn Fn(&str, &str, &str) -> Option<Earlier> + Send + Sync;
 
 impl std::fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -116,6 +130,8 @@ pub struct Options {
 #[derive(Debug)]
 pub(crate) enum Input {
     Prepared(StepId, Prepared),
+    LookedUp(StepId, Prepared, Option<Box<lookup::Known>>),
+    StoodIn(StepId, Box<stand_in::StoodIn>),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
     Asked(StepId, u32, Box<asks::Asked>),
@@ -204,6 +220,7 @@ pub struct RunLoop {
     repeating: HashSet<PhaseId>,
     live: HashMap<(StepId, u32), Live>,
     gate: Gate,
+    lookups: Lookups,
     machine: Machine,
     /// What steps used in earlier runs and in this one: the next one's estimate.
     history: History,
@@ -249,6 +266,7 @@ impl RunLoop {
         let committer = Committer::new(file, options.commit, sender.clone());
         let image = crate::image::Painter::new(&around, options.commit);
         let machine = Machine::new(around.min_free_bytes);
+        let lookups = Lookups::new(&run);
         let (vfs, dir) = (&around.vfs, &around.run_dir);
         let poster =
             around.wakes.clone().map(|inbox| Teller::new(inbox, vfs.clone(), dir.clone(), durable.seq));
@@ -266,6 +284,7 @@ impl RunLoop {
             repeating: HashSet::new(),
             live: HashMap::new(),
             gate: Gate::new(member),
+            lookups,
             machine,
             history,
             rates: HashMap::new(),
@@ -313,6 +332,7 @@ impl RunLoop {
             }
         }
         self.image.finish(&self.run, self.durable);
+        self.finish_keeping().await;
         self.finish_posts(result.is_ok()).await;
         result.map(|()| (self.run, self.history))
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_core::event::{End, Payload, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
-use sage_core::policy::{Alternative, FailureClass, FallbackOn};
+use sage_core::event::{End, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
+use sage_core::policy::FailureClass;
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
 
@@ -16,7 +16,6 @@ use super::{Input, LoopError, RunLoop};
 use crate::evaluate;
 use crate::perform::Checks;
 use crate::prepare::{Pending, Prepared, Request, Start};
-use crate::results::pack;
 
 /// Preparations under way at once: enough to keep the evaluators busy, few enough to skip over.
 const PREPARING: u32 = 64;
@@ -26,14 +25,17 @@ const FAR_MS: u64 = 100 * 365 * 86_400_000;
 impl RunLoop {
     /// Grants and starts whatever may start now.
     pub(super) fn start_ready(&mut self) -> Result<(), LoopError> {
+        self.look_up_ready();
         while self.running() && self.holding < PREPARING {
             let gate = &self.gate;
             let Some(id) = self.run.next_start(&self.held, |lane| gate.is_closed(lane)) else { break };
             match self.gate.take_prepared(id) {
                 Some(start) => self.begin(id, start)?,
+                None if self.is_unseen(id) => self.look_up(id),
                 None => self.prepare(id)?,
             }
         }
+        self.begin_lookups();
         Ok(())
     }
 
@@ -64,7 +66,7 @@ impl RunLoop {
         self.prepared(id, prepared)
     }
 
-    fn prepared(&mut self, id: StepId, prepared: Prepared) -> Result<(), LoopError> {
+    pub(super) fn prepared(&mut self, id: StepId, prepared: Prepared) -> Result<(), LoopError> {
         let step = self.run.step(id).path.clone();
         match prepared {
             Prepared::Skip => self.emit(StepSkipped { step }).map(drop),
@@ -78,14 +80,18 @@ impl RunLoop {
         }
     }
 
-    fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {
-        if matches!(self.run.alternative(id), Some(Alternative::Value(_) | Alternative::Cache)) {
-            return self.stand_in(id);
+    pub(super) fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {
+        if self.run.stands_in(id) {
+            return self.stand_in(id, start);
         }
         let (key, parts) = (start.parts.key(), start.parts.shortened());
         let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
         if !self.run.step(id).fresh && self.run.memo.contains_key(&key) {
             return self.emit(StepReused { step: path, key, parts }).map(drop);
+        }
+        if self.is_unknown_to_cache(id, key) {
+            self.look_up(id);
+            return Ok(());
         }
         let mut granted = None;
         if start.wait.is_none() {
@@ -97,6 +103,7 @@ impl RunLoop {
         }
         let unknown = self.run.step(id).unknown;
         let mut started = StepStarted::new(path, attempt, key, parts);
+        started.cache = self.lookups.miss(id);
         let now = self.around.clock.now_ms();
         let after = |ms: u64| Instant::now() + Duration::from_millis(ms.min(FAR_MS));
         let effect = match start.wait {
@@ -133,36 +140,6 @@ impl RunLoop {
         let used = self.run.step(id).life_ms.saturating_add(beside_ms);
         let left = operation.step_timeout_ms.map(|limit| limit.saturating_sub(used).max(1));
         [operation.timeout_ms, left].into_iter().flatten().min()
-    }
-
-    /// The step has fallen back to something that needs no attempt.
-    fn stand_in(&mut self, id: StepId) -> Result<(), LoopError> {
-        let found = match self.run.alternative(id) {
-            Some(Alternative::Value(value)) => {
-                pack(value, &self.around.blobs).map_err(|error| error.to_string())
-            }
-            _ => self.earlier_result(id),
-        };
-        let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
-        let end = match found {
-            Ok(result) => End::Succeeded { result, full: None, artifacts: Vec::new() },
-            Err(why) if self.fall_back(id, FallbackOn::Failure, &why)? => return Ok(()),
-            Err(why) => {
-                let failure = self.run.step(id).failure.as_ref();
-                let class = failure.map_or(FailureClass::Failed, |failure| failure.class);
-                let first = failure.map(|failure| format!("{}; ", failure.message)).unwrap_or_default();
-                End::Failed { class, message: format!("{first}fallback: {why}"), partial: None }
-            }
-        };
-        self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
-    }
-
-    /// What the step gave in an earlier run of the same feature.
-    fn earlier_result(&self, id: StepId) -> Result<Payload, String> {
-        let path = &self.run.step(id).path;
-        let found = (self.around.earlier)(&self.run.feature, &self.run.id, path);
-        let value = found.ok_or_else(|| "no earlier run of this feature has a result of it".to_string())?;
-        pack(&value, &self.around.blobs).map_err(|error| error.to_string())
     }
 
     fn call(

@@ -179,9 +179,29 @@ impl Vfs for DiskFs {
         std::fs::remove_file(path)
     }
 
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                open_dirs(dir);
+                std::fs::remove_dir_all(dir)
+            }
+            other => other,
+        }
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.counters.dir.fetch_add(1, Ordering::Relaxed);
         File::open(or_here(dir))?.sync_all()
+    }
+}
+
+/// Programs leave directories behind that nobody may write to, not even their owner.
+fn open_dirs(dir: &Path) {
+    let _ = std::fs::set_permissions(dir, Permissions::from_mode(DIR_MODE));
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_dirs(&entry.path());
+        }
     }
 }
 

@@ -2,8 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod budgets;
+mod cache;
+mod cache_crashes;
+mod cache_stale;
 mod crashes;
 mod figures;
+mod gc;
 mod hedges;
 mod quotas;
 mod running;

@@ -31,6 +31,8 @@ pub struct Steps {
     /// Agents whose provider refuses everything until then, and how it says so.
     pub closed: Mutex<BTreeMap<String, Closed>>,
     pub clock: Mutex<Option<Clock>>,
+    /// Which version its agents are.
+    pub version: Mutex<u32>,
 }
 
 pub type Given = (Option<Role>, Option<String>, Isolation);
@@ -177,6 +179,10 @@ impl StepExecutor for Scripted {
 
     fn shows_progress(&self, agent: &str) -> bool {
         agent != "mute"
+    }
+
+    fn fingerprint(&self, agent: &str, _: &std::path::Path) -> String {
+        format!("{agent} {}", self.0.version.lock().unwrap())
     }
 }
 

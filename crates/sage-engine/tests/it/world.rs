@@ -11,6 +11,7 @@ use sage_core::event::{Event, Frozen, Settings};
 use sage_core::price::PriceTable;
 use sage_core::run::Run;
 use sage_core::source::Format;
+use sage_engine::cache::{Cache, CacheConfig};
 use sage_engine::clock::Clock;
 use sage_engine::inbox::Inbox;
 use sage_engine::journal;
@@ -31,6 +32,11 @@ pub struct World {
     pub limits: Limits,
     /// Whom runs tell; nobody, unless a test asks for it.
     pub wakes: Option<Inbox>,
+    /// Results are kept for later runs.
+    pub cache: bool,
+    pub cache_config: CacheConfig,
+    /// Somebody could be asked about old results.
+    pub asks: bool,
     /// Where the world's time stands between its lives.
     now_ms: AtomicU64,
     clock: Mutex<Option<Clock>>,
@@ -46,6 +52,9 @@ impl World {
         World {
             limits: Limits::alone(LimitsConfig::default()),
             wakes: None,
+            cache: false,
+            cache_config: CacheConfig::default(),
+            asks: false,
             now_ms: AtomicU64::new(1_000_000),
             clock: Mutex::default(),
             vfs,
@@ -81,8 +90,22 @@ impl World {
             min_free_bytes: 0,
             approvals: Default::default(),
             wakes: self.wakes.clone(),
+            cache: self.cache.then(|| {
+                let mut cache = Cache::new(self.vfs.clone(), root.join(".sage/cache"), self.cache_config);
+                cache.asks = self.asks;
+                cache
+            }),
             sweep: |_| (Vec::new(), Vec::new()),
         }
+    }
+
+    pub fn root(&self) -> &std::path::Path {
+        self.lock_dir.path()
+    }
+
+    /// Time goes by, and nothing happens.
+    pub fn wait(&self, ms: u64) {
+        self.live(async || tokio::time::sleep(Duration::from_millis(ms)).await);
     }
 
     pub fn request(&self, text: &str) -> StartRequest {

@@ -80,6 +80,9 @@ pub struct Function {
     pub is_fallible: bool,
     /// Names of what it calls, each once.
     pub calls: Vec<String>,
+    /// Names that it hands on: callbacks and components.
+    #[serde(skip)]
+    pub(crate) refers: Vec<String>,
 }
 
 impl Function {
@@ -205,6 +208,8 @@ pub(crate) enum MarkKind {
     EveryPair,
     DeepLoop,
     AwaitInLoop,
+    /// `x in list`; the note is the list.
+    LookupInLoop,
     Unsafe,
 }
 

@@ -2,20 +2,24 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::facts::FileFacts;
 use super::survey::Survey;
 
-/// The project's modules by how many files import them, the most first. A module is a file; in Go, a folder.
-pub(super) fn fan_in(survey: &Survey) -> Vec<(String, usize)> {
+/// The modules that each file imports. A module is a file; in Go, a folder.
+pub(super) fn imported(survey: &Survey) -> HashMap<&str, HashSet<String>> {
     let index = Index::new(survey);
-    let mut found: HashSet<(&str, String)> = HashSet::new();
-    for file in &survey.files {
-        for import in &file.imports {
-            let modules = index.resolve(&file.path, file.language, &import.path).into_iter();
-            found.extend(modules.filter(|to| *to != file.path).map(|to| (file.path.as_str(), to)));
-        }
-    }
+    let of = |file: &FileFacts| {
+        let modules =
+            file.imports.iter().flat_map(|import| index.resolve(&file.path, file.language, &import.path));
+        modules.filter(|to| *to != file.path).collect()
+    };
+    survey.files.iter().map(|file| (file.path.as_str(), of(file))).collect()
+}
+
+/// The project's modules by how many files import them, the most first.
+pub(super) fn fan_in(survey: &Survey) -> Vec<(String, usize)> {
     let mut counts: HashMap<String, usize> = HashMap::new();
-    found.into_iter().for_each(|(_, to)| *counts.entry(to).or_default() += 1);
+    imported(survey).into_values().flatten().for_each(|to| *counts.entry(to).or_default() += 1);
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     counts
@@ -147,7 +151,7 @@ fn ends(parts: &[&str]) -> String {
 }
 
 /// `a/b.rs` and `a/b/mod.rs` are both `a/b`.
-fn module_path(path: &str) -> String {
+pub(super) fn module_path(path: &str) -> String {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     ["/mod", "/__init__", "/index", "/lib", "/main"]
         .iter()

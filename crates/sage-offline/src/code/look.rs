@@ -87,6 +87,9 @@ impl<'a> Look<'a> {
                 "; an even sample of {files} out of {all} source files, so figures are estimates"
             ));
         }
+        if self.survey.generated > 0 {
+            method.push_str(&format!("; {} left aside", count(self.survey.generated, "generated file")));
+        }
         method
     }
 }
@@ -109,7 +112,7 @@ pub(super) fn count(number: usize, what: &str) -> String {
 }
 
 pub(super) fn percent(part: usize, whole: usize) -> String {
-    if whole == 0 { "0%".into() } else { format!("{}%", (100 * part + whole / 2) / whole) }
+    format!("{}%", (100 * part + whole / 2).checked_div(whole).unwrap_or(0))
 }
 
 pub(super) fn rounded(number: f64) -> f64 {

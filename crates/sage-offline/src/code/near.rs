@@ -31,6 +31,13 @@ impl<'a> Near<'a> {
         }
     }
 
+    fn own_name(&self) -> &'a str {
+        match self.thing {
+            Thing::Function(function) => &function.name,
+            Thing::Type(kind) => &kind.name,
+        }
+    }
+
     pub fn line(&self) -> usize {
         match self.thing {
             Thing::Function(function) => function.line,
@@ -85,11 +92,18 @@ pub(super) fn near<'a>(look: &'a Look, tests: bool) -> Vec<Near<'a>> {
 /// Each place with the wanted terms it has and how loudly: a name says more than a comment.
 fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, HashMap<String, f64>)> {
     let wanted: HashSet<&str> = look.wanted.iter().map(String::as_str).collect();
+    let mut known_calls: HashMap<&str, Vec<String>> = HashMap::new();
+    for call in look.survey.files.iter().flat_map(|file| &file.functions).flat_map(|f| &f.calls) {
+        known_calls.entry(call).or_insert_with(|| {
+            terms(call).into_iter().filter(|term| wanted.contains(term.as_str())).collect()
+        });
+    }
+    let known_calls = std::rc::Rc::new(known_calls);
     look.survey.files.iter().filter(move |file| tests || !file.is_test).flat_map(move |file| {
         let functions = file.functions.iter().filter(move |f| tests || !f.in_test).map(Thing::Function);
         let types = file.types.iter().filter(move |kind| tests || !kind.in_test).map(Thing::Type);
         let in_path = terms(&file.path);
-        let wanted = wanted.clone();
+        let (wanted, known_calls) = (wanted.clone(), known_calls.clone());
         functions.chain(types).map(move |thing| {
             let place = Near { file, thing, score: 0.0 };
             let mut found = HashMap::new();
@@ -99,24 +113,30 @@ fn places<'a>(look: &'a Look, tests: bool) -> impl Iterator<Item = (Near<'a>, Ha
                     *known = known.max(weight);
                 }
             };
-            add(&terms(&place.name()), 1.0);
+            add(&terms(place.own_name()), 1.0);
+            add(&terms(&place.name()), 0.8);
             add(&in_path, 0.7);
             add(&terms(place.doc().unwrap_or_default()), 0.6);
             add(&terms(&place.signature()), 0.6);
             if let Some(function) = place.function() {
-                function.calls.iter().for_each(|call| add(&terms(call), 0.4));
+                let calls = function.calls.iter().filter_map(|call| known_calls.get(call.as_str()));
+                calls.for_each(|call| add(call, 0.4));
             }
             (place, found)
         })
     })
 }
 
-/// A term that is everywhere says little; one that is nowhere still belongs to what was asked.
+/// A term that is everywhere says little. One that is nowhere still belongs to what was asked, as much as the others.
 fn weights(wanted: &[String], places: &[(Near, HashMap<String, f64>)]) -> HashMap<String, f64> {
     let all = places.len() as f64;
-    let weight = |term: &String| {
-        let having = places.iter().filter(|(_, found)| found.contains_key(term)).count() as f64;
-        (1.0 + all / (having + 1.0)).ln().max(0.2)
-    };
-    wanted.iter().map(|term| (term.clone(), weight(term))).collect()
+    let having = |term: &String| places.iter().filter(|(_, found)| found.contains_key(term)).count() as f64;
+    let weight = |having: f64| (1.0 + all / (having + 1.0)).ln().max(0.2);
+    let known: HashMap<String, f64> = wanted
+        .iter()
+        .filter(|term| having(term) > 0.0)
+        .map(|term| (term.clone(), weight(having(term))))
+        .collect();
+    let most = known.values().copied().fold(0.2, f64::max);
+    wanted.iter().map(|term| (term.clone(), known.get(term).copied().unwrap_or(most))).collect()
 }

@@ -17,7 +17,7 @@ use super::grammar::{Grammars, canonical, unread_language};
 use crate::walk::{File, Tree};
 
 const MAX_PARSED: usize = 2_000;
-const TIME: Duration = Duration::from_secs(6);
+const TIME: Duration = Duration::from_secs(10);
 /// A file that takes longer is not written by people.
 const TIME_PER_FILE: Duration = Duration::from_secs(1);
 const THREADS: usize = 8;
@@ -31,8 +31,10 @@ pub struct Survey {
     pub files: Vec<FileFacts>,
     /// Languages with their number of files, the most first.
     pub languages: Vec<(String, usize)>,
-    /// Source files that were not read: too many, not text, generated, or no time.
+    /// Source files that were not read: too many, not text, or no time.
     pub left_out: usize,
+    /// Source files that a tool wrote: nobody's habits, and nobody mends them.
+    pub generated: usize,
     /// Code in languages that cannot be read here, with the number of files.
     pub unread: Vec<(String, usize)>,
 }
@@ -61,12 +63,12 @@ pub(crate) fn survey_within(tree: &Tree, limits: Limits) -> Survey {
     let count = all.len();
     let mut sampled = Tree { root: tree.root.clone(), files: all, left_out: 0 };
     sampled.sample(limits.files);
-    let mut files = read_all(&sampled, limits.time);
+    let (mut files, generated) = read_all(&sampled, limits.time);
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let left_out = count - files.len();
+    let left_out = count - files.len() - generated;
     let languages = counted(files.iter().map(|file| file.language));
     let unread = counted(tree.files.iter().filter_map(|file| unread_language(file.extension())));
-    Survey { files, languages, left_out, unread }
+    Survey { files, languages, left_out, generated, unread }
 }
 
 impl Survey {
@@ -90,11 +92,13 @@ fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     counts
 }
 
-fn read_all(tree: &Tree, time: Duration) -> Vec<FileFacts> {
+/// What could be read, and how many files are generated.
+fn read_all(tree: &Tree, time: Duration) -> (Vec<FileFacts>, usize) {
     let order = spread(tree.files.len());
     let deadline = Instant::now() + time;
     let next = AtomicUsize::new(0);
     let read = Mutex::new(Vec::new());
+    let generated = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     std::thread::scope(|scope| {
         for _ in 0..threads.min(tree.files.len()) {
@@ -105,7 +109,12 @@ fn read_all(tree: &Tree, time: Duration) -> Vec<FileFacts> {
                     if Instant::now() > deadline {
                         break;
                     }
-                    mine.extend(reader.read(tree, &tree.files[*index], deadline));
+                    let file = &tree.files[*index];
+                    match tree.text(file) {
+                        Some(text) if is_generated(&text) => drop(generated.fetch_add(1, Ordering::Relaxed)),
+                        Some(text) => mine.extend(reader.read(file, text, deadline)),
+                        None => {}
+                    }
                 }
                 if let Ok(mut read) = read.lock() {
                     read.append(&mut mine);
@@ -113,7 +122,7 @@ fn read_all(tree: &Tree, time: Duration) -> Vec<FileFacts> {
             });
         }
     });
-    read.into_inner().unwrap_or_default()
+    (read.into_inner().unwrap_or_default(), generated.into_inner())
 }
 
 /// All indices, far ones first: every 16th, then those between.
@@ -129,9 +138,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, tree: &Tree, file: &File, deadline: Instant) -> Option<FileFacts> {
+    fn read(&mut self, file: &File, text: String, deadline: Instant) -> Option<FileFacts> {
         let grammar = self.grammars.of(file.extension())?;
-        let text = tree.text(file).filter(|text| !is_generated(text))?;
         self.parser.set_language(&grammar.syntax).ok()?;
         let until = deadline.min(Instant::now() + TIME_PER_FILE);
         let mut in_time = |_: &tree_sitter::ParseState| {
@@ -148,7 +156,7 @@ impl Reader {
     }
 }
 
-/// Written by a tool: nobody's habits, and nobody mends it.
+/// Written by a tool, or squeezed by one.
 fn is_generated(text: &str) -> bool {
     let head: Vec<&str> = text.lines().take(8).collect();
     let says = |line: &&str| {
@@ -160,4 +168,12 @@ fn is_generated(text: &str) -> bool {
     };
     let lines = text.lines().count().max(1);
     head.iter().any(says) || (text.len() > 20_000 && text.len() / lines > MAX_MEAN_LINE)
+}
+
+/// The facts of one text, as if it were a file.
+#[cfg(test)]
+pub(crate) fn facts_of(path: &str, text: &str) -> FileFacts {
+    let file = File { path: path.to_string(), bytes: text.len() as u64 };
+    let deadline = Instant::now() + TIME;
+    Reader::default().read(&file, text.to_string(), deadline).expect("a path of a known language")
 }

@@ -67,13 +67,6 @@ impl Earlier {
         let has = |said: &&Said| said.value[key].as_array().is_some_and(|list| !list.is_empty());
         self.said.iter().rev().find(has).map(|said| &said.value)
     }
-
-    pub fn questions(&self) -> Vec<(&str, &str)> {
-        self.said
-            .iter()
-            .flat_map(|said| said.open_questions.iter().map(move |q| (said.step.as_str(), q.as_str())))
-            .collect()
-    }
 }
 
 /// A step as expressions see it is `{state, result, full, artifacts}`; as a prompt sees it, the result alone.

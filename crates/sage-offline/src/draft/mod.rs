@@ -6,18 +6,65 @@
 //! ```
 //! Every sentence is a fact with its place, or is marked as something to be decided. Nothing is invented.
 
+mod audit;
+mod behaviour;
+mod brief;
 mod critique;
+mod devops;
+mod docs;
 mod earlier;
+mod found;
 mod fuzzy;
+mod markdown;
+mod near;
+mod passages;
 mod place;
+mod plan;
+mod project;
+mod questions;
+mod requirements;
+mod risks;
+mod settings;
+mod spec;
+mod swarm;
+mod task;
+mod tasks;
+mod undone;
+mod uses;
 
 use serde_json::Value;
 
 use crate::request::{Request, Trouble};
+use brief::Brief;
 use earlier::Earlier;
+use project::Project;
+
+pub const OPERATIONS: &[&str] = &[
+    "specify",
+    "plan",
+    "critique",
+    "devops.prepare",
+    "document",
+    "implement",
+    "implement.backend",
+    "implement.frontend",
+    "implement.fix",
+    "clean",
+    "swarm.plan",
+    "swarm.implement",
+    "swarm.audit",
+];
 
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     match request.operation.as_str() {
+        "specify" => spec::perform(request),
+        "plan" => plan::perform(request),
+        "devops.prepare" => devops::perform(request),
+        "document" => docs::perform(request),
+        "swarm.audit" => audit::perform(request),
+        "swarm.plan" => swarm::perform(request),
+        "implement" | "implement.backend" | "implement.frontend" | "implement.fix" | "swarm.implement"
+        | "clean" => undone::perform(request),
         "critique" => critique::perform(request),
         other => Err(Trouble::UnknownOperation(other.to_string())),
     }
@@ -42,6 +89,14 @@ pub fn failures_before(request: &Request) -> Option<Vec<String>> {
     Some(failures.iter().filter_map(|failure| failure["name"].as_str().map(str::to_string)).collect())
 }
 
-pub fn near_paths(_request: &Request) -> Vec<String> {
-    Vec::new()
+/// The files nearest the title, with those that call them.
+pub fn near_paths(request: &Request) -> Vec<String> {
+    let Ok(project) = Project::read(request) else { return Vec::new() };
+    let brief = Brief::of(request, &project);
+    let mut paths = brief.core_paths();
+    paths.extend(brief.caller_paths());
+    paths
 }
+
+#[cfg(test)]
+mod tests;

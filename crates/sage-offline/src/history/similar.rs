@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::{Claim, Finding};
 use crate::research::library::excerpt::cut;
-use crate::research::library::rounded;
+use crate::research::library::{is_changelog, rounded};
 use crate::research::rank::{Counted, Counter, Query, scores};
 
 use super::Commit;
@@ -156,8 +156,9 @@ fn together(commits: &[Commit], concerned: &BTreeSet<&str>, found: &mut Similar)
     }
 }
 
-/// Not a lock file or a list of changes, which move with everything.
+/// Not a lock file or a document, which move with everything.
 fn is_source(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
-    !EVERYWHERE.contains(&name) && !crate::research::library::is_changelog(name)
+    let document = [".md", ".rst", ".txt", ".adoc"].iter().any(|end| name.ends_with(end));
+    !EVERYWHERE.contains(&name) && !document && !is_changelog(name)
 }

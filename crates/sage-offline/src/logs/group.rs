@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::masked;
 use super::trace::{Frame, Trace};
 use crate::walk::Tree;
 
@@ -41,7 +42,8 @@ impl<'a> Groups<'a> {
     }
 
     pub fn add(&mut self, trace: Trace, seen: String, given: bool) {
-        let normal = normal(&trace.message);
+        // Tokens differ from one time to the next as numbers do.
+        let normal = normal(&masked(&trace.message));
         let place = trace.frames.iter().find_map(|frame| self.own(frame));
         match self.known.get(&normal) {
             Some(at) => {

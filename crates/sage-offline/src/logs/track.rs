@@ -85,7 +85,8 @@ fn finding(tree: &Tree, group: &Group, query: &Query) -> Finding {
         detail.push_str(&format!(". {}", cut(&message, 400)));
     }
     let said = format!("{} {}", group.trace.message, shown.join(" "));
-    let base = if group.given { 0.5 } else { 0.2 };
+    // What the user gave is what the user means.
+    let (base, about) = if group.given { (0.7, 0.3) } else { (0.2, 0.6) };
     let often = (group.count as f64).log10().min(1.0) * 0.1;
     let known = if place.is_some() { 0.1 } else { 0.0 };
     let mut evidence: Vec<String> = place.into_iter().collect();
@@ -93,7 +94,7 @@ fn finding(tree: &Tree, group: &Group, query: &Query) -> Finding {
     Finding {
         title: cut(&message, 120),
         detail: masked(&detail),
-        relevance: rounded((base + 0.6 * query.share(&said) + often + known).min(1.0)),
+        relevance: rounded((base + about * query.share(&said) + often + known).min(1.0)),
         evidence,
         kind: "log".into(),
         confidence: if group.place.is_some() { 0.9 } else { 0.6 },

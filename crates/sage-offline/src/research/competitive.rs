@@ -4,6 +4,7 @@
 use crate::finding::{Finding, Report};
 use crate::walk::Tree;
 
+use super::about::about;
 use super::library::excerpt::{cut, sentences};
 use super::library::{Library, documents, is_changelog, prose, rounded};
 use super::rank::Query;
@@ -47,7 +48,7 @@ pub(super) fn competitive(tree: &Tree, places: &Places, subject: &Subject) -> Re
     let packages = dependencies::packages(tree, places);
     let mut library = Library::new(&subject.query);
     library.add_packages(&packages, false);
-    let named = named(tree, &subject.query);
+    let named = named(tree, &subject.query, &about(tree).name);
     let hits = library.search(8, |_| true);
     let mut report = Report::default();
     for hit in &hits {
@@ -83,7 +84,7 @@ pub(super) fn competitive(tree: &Tree, places: &Places, subject: &Subject) -> Re
 }
 
 /// Sentences that compare with something that has a name.
-fn named(tree: &Tree, query: &Query) -> Vec<Finding> {
+fn named(tree: &Tree, query: &Query, own: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in documents(tree).into_iter().filter(|file| !is_changelog(file.name())).take(200) {
         let Some(text) = tree.text(file) else { continue };
@@ -93,12 +94,11 @@ fn named(tree: &Tree, query: &Query) -> Vec<Finding> {
             for sentence in sentences(&piece.text).into_iter().map(str::trim) {
                 let lower = format!(" {} ", sentence.to_lowercase());
                 let compares = COMPARES.iter().any(|word| lower.contains(word));
-                if (compares || section) && names_something(sentence) {
-                    let title = if section {
-                        format!("{}: {}", file.path, head)
-                    } else {
-                        format!("{}: compares", file.path)
-                    };
+                // A row of a table may be about the project itself.
+                let other = !sentence.to_lowercase().starts_with(&format!("{} \u{2013}", own.to_lowercase()));
+                if (compares || section) && other && names_something(sentence, section) {
+                    let under = piece.headings.last().map_or("compares", String::as_str);
+                    let title = format!("{}: {under}", file.path);
                     let share = query.share(&format!("{head} {sentence}"));
                     found.push(Finding {
                         title,
@@ -117,10 +117,12 @@ fn named(tree: &Tree, query: &Query) -> Vec<Finding> {
     found
 }
 
-/// A word that begins large within the sentence: a name, unless it is the first one.
-fn names_something(sentence: &str) -> bool {
-    let mut words =
-        sentence.split_whitespace().skip(1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+/// A word that begins large outside of code: a name, unless it begins the sentence.
+fn names_something(sentence: &str, section: bool) -> bool {
+    let prose: Vec<&str> = sentence.split('`').step_by(2).collect();
+    let prose = prose.join(" ");
+    let words = prose.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let mut words = words.skip(usize::from(!section));
     words.any(|word| {
         word.len() > 1 && word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase)
     })

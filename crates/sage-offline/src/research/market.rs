@@ -6,6 +6,7 @@ use crate::walk::Tree;
 
 use super::about::about;
 use super::library::Library;
+use super::library::excerpt::sentences;
 use super::{Places, Subject, dependencies};
 
 pub(super) fn market(tree: &Tree, places: &Places, subject: &Subject) -> Report {
@@ -16,7 +17,11 @@ pub(super) fn market(tree: &Tree, places: &Places, subject: &Subject) -> Report 
     library.add_comments(tree);
     let hits = library.search(8, |_| true);
     let mut findings = about.findings(&subject.query);
-    findings.extend(hits.iter().map(|hit| library.finding(hit)));
+    for finding in hits.iter().map(|hit| library.finding(hit)) {
+        if !findings.iter().any(|known| known.evidence == finding.evidence) {
+            findings.push(finding);
+        }
+    }
     let mut report = Report { findings, ..Report::default() };
     report.method = format!("offline: {}; no market data, no web, no model", library.searched());
     let claim = |predicate: &str, value: &str, evidence: &str| Claim {
@@ -29,9 +34,11 @@ pub(super) fn market(tree: &Tree, places: &Places, subject: &Subject) -> Report 
     let is = about.description.as_ref().or(about.opening.as_ref());
     report.claims.extend(is.map(|said| claim("is", &said.text, &said.evidence)));
     report.claims.extend(about.users.iter().map(|said| claim("usedBy", &said.text, &said.evidence)));
-    let what = is.map_or("nothing in it says what it is".to_string(), |said| {
-        said.text.trim_end_matches('.').to_string()
-    });
+    let first = |text: &str| {
+        sentences(text).first().map(|sentence| sentence.trim().trim_end_matches('.').to_string())
+    };
+    let what =
+        is.and_then(|said| first(&said.text)).unwrap_or_else(|| "nothing in it says what it is".into());
     report.summary = format!(
         "No market data offline. {}: {what}. {} passages of its own documents and comments speak about \"{}\"; it has \
          {} direct dependencies.",

@@ -41,9 +41,19 @@ pub(super) fn practices(tree: &Tree, places: &Places, subject: &Subject) -> Repo
         finding.relevance = super::library::rounded((finding.relevance * 1.2).min(1.0));
         advised += 1;
     }
+    // Settings are checked by tools; here they matter only where they are about it.
     let mut rules = rules(tree, &subject.query);
+    let about = |rule: &Finding| rule.confidence < 1.0 || subject.query.share(&rule.title) > 0.0;
+    rules.retain(about);
+    for rule in &mut rules {
+        // Most rules hold for everything; here those come first that are about it.
+        let share = subject.query.share(&rule.title);
+        rule.relevance = super::library::rounded(rule.relevance * (0.6 + 0.4 * share));
+    }
     rules.sort_by(|a, b| b.relevance.total_cmp(&a.relevance));
     let known = rules.len();
+    // A rule is shown as a rule, not as a passage as well.
+    findings.retain(|finding| !rules.iter().any(|rule| rule.evidence == finding.evidence));
     findings.extend(rules.into_iter().take(MAX_RULES));
     let summary = format!(
         "{} passages of the project and {} of its dependencies speak about \"{}\", {advised} of them with advice; the \

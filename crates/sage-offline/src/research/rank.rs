@@ -69,6 +69,24 @@ impl Counted {
     }
 }
 
+impl Counted {
+    /// Whether it has enough different terms not to be a chance: one of two, two of three or four, three of more.
+    pub fn meets(&self) -> bool {
+        let has = self.counts.iter().filter(|count| **count > 0).count();
+        has >= self.counts.len().div_ceil(2).clamp(1, 3)
+    }
+}
+
+impl std::ops::Add for Counted {
+    type Output = Counted;
+
+    fn add(mut self, other: Counted) -> Counted {
+        self.length += other.length;
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self
+    }
+}
+
 /// Counts terms, and remembers what each word came to.
 #[derive(Debug)]
 pub(crate) struct Counter<'q> {

@@ -17,10 +17,10 @@ pub(super) fn similar(tree: &Tree, subject: &Subject) -> Report {
             report.method =
                 format!("offline: `git log` of {} commits since {since}, messages and paths", commits.len());
             report.summary = format!(
-                "{} of {} commits are near \"{}\"; {} commits in all are fixes.",
+                "Commits near \"{}\": {} of {}; fixes among all: {}.",
+                subject.title,
                 found.near,
                 commits.len(),
-                subject.title,
                 found.fixes
             );
             if found.near == 0 {

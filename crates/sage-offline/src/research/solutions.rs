@@ -5,8 +5,8 @@ use crate::walk::Tree;
 
 use super::library::comments::is_code;
 use super::library::excerpt::cut;
-use super::library::{Library, is_test, rounded};
-use super::rank::Query;
+use super::library::{Library, is_test, rounded, within};
+use super::rank::Counter;
 use super::{Places, Subject, dependencies};
 
 const MAX_TEXTS: usize = 8;
@@ -23,14 +23,14 @@ pub(super) fn solutions(tree: &Tree, places: &Places, subject: &Subject) -> Repo
     let own = library.search(8, |passage| !passage.origin.is_foreign());
     let foreign = library.search(8, |passage| passage.origin.is_foreign());
     let texts = texts(tree, subject);
-    let mut report = Report::default();
-    report.summary = format!(
-        "{} texts in the code, {} passages of the project and {} of its dependencies speak about \"{}\".",
+    let summary = format!(
+        "About \"{}\": {} texts in the code, {} passages of the project, {} of its dependencies.",
+        subject.title,
         texts.len(),
         own.len(),
-        foreign.len(),
-        subject.title
+        foreign.len()
     );
+    let mut report = Report { summary, ..Report::default() };
     let place = texts.first().and_then(|finding| finding.evidence.first());
     if let Some(place) = place {
         report.summary.push_str(&format!(" The nearest text in the code is at {place}."));
@@ -56,13 +56,14 @@ pub(super) fn solutions(tree: &Tree, places: &Places, subject: &Subject) -> Repo
 /// Texts in quotes that share words with the title: where the message that the user saw is made.
 fn texts(tree: &Tree, subject: &Subject) -> Vec<Finding> {
     let quoted = quoted(&subject.title);
+    let mut counter = Counter::new(&subject.query);
     let mut found = Vec::new();
     let code = tree.files.iter().filter(|file| is_code(file.extension()) && !is_test(&file.path));
-    for file in code.take(MAX_CODE_FILES) {
+    for file in within(code.take(MAX_CODE_FILES)) {
         let Some(text) = tree.text(file) else { continue };
         for (at, line) in text.lines().enumerate().filter(|(_, line)| line.contains(['"', '\'', '`'])) {
             for literal in literals(line) {
-                let relevance = relevance(literal, &quoted, &subject.query);
+                let relevance = relevance(literal, &quoted, &mut counter);
                 if relevance >= 0.3 {
                     found.push(Finding {
                         title: format!("text in {}: {}", file.path, cut(literal, 80)),
@@ -82,16 +83,16 @@ fn texts(tree: &Tree, subject: &Subject) -> Vec<Finding> {
 }
 
 /// What the title quotes is surely meant; otherwise at least two words must meet.
-fn relevance(literal: &str, quoted: &[&str], query: &Query) -> f64 {
+fn relevance(literal: &str, quoted: &[&str], counter: &mut Counter) -> f64 {
     if quoted.iter().any(|text| literal.contains(text)) {
         return 1.0;
     }
     if literal.split_whitespace().count() < LEAST_WORDS {
         return 0.0;
     }
-    let share = query.share(literal);
-    let least = 2.0_f64.min(query.terms.len() as f64);
-    if share * query.terms.len() as f64 + 1e-9 >= least { 0.8 * share } else { 0.0 }
+    let counted = counter.count(&[literal]);
+    let has = counted.counts.iter().filter(|count| **count > 0).count();
+    if has >= counted.counts.len().min(2) { 0.8 * counted.share() } else { 0.0 }
 }
 
 /// Parts of a title in quotes, at least two letters long.

@@ -26,6 +26,8 @@ use verdict::{Ran, Verdict};
 /// Without `params.timeoutMs`: what a whole workflow has by default.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
+pub const OPERATIONS: &[&str] = &["build.verify", "test.run", "test.regression"];
+
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     let tree = Tree::read(&request.project)?;
     let known = research::commands(&tree);

@@ -44,7 +44,8 @@ pub struct Ready {
 impl Catalog {
     pub fn of(context: &Context) -> Catalog {
         let (root, project) = (&context.project.root, &context.project);
-        let operations = Operations::of(root, &project.operations());
+        let bound = context.config.bindings();
+        let operations = Operations::of(root, &project.operations(), &bound);
         Catalog { dir: project.templates(), root: root.clone(), operations }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_agents::{Executor, ExecutorConfig};
+use sage_engine::cache::Cache;
 use sage_engine::clock::Clock;
 use sage_engine::inbox::Inbox;
 use sage_engine::limits::{Limits, LimitsConfig};
@@ -57,9 +58,16 @@ impl Context {
         Inbox::open(self.project.inbox())
     }
 
+    /// Also one that is switched off can be looked at.
+    pub fn cache(&self) -> Cache {
+        let config = self.config.cache.unwrap_or_default();
+        Cache::new(self.disk.clone(), self.project.cache(), config)
+    }
+
     pub fn engine(&self) -> Engine {
         let config = ExecutorConfig {
             agents: self.config.agents(),
+            servers: self.config.servers.known.clone(),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
             wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
@@ -77,6 +85,7 @@ impl Context {
             min_free_bytes: self.config.min_free_bytes,
             approvals: Arc::new(self.config.approvals.clone()),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
+            cache: self.config.cache.map(|_| self.cache()),
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

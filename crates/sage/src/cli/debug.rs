@@ -34,6 +34,11 @@ enum What {
         #[arg(long, value_name = "FILE")]
         log: Option<PathBuf>,
     },
+    /// Play an MCP server on standard input and output, with tools that fail, hang and crash
+    FakeMcp {
+        /// Each start adds a line to this file
+        starts: PathBuf,
+    },
 }
 
 pub fn execute(args: Args) -> Result<ExitCode, Failure> {
@@ -42,5 +47,6 @@ pub fn execute(args: Args) -> Result<ExitCode, Failure> {
         What::FakeLlm { script, port, log } => {
             Ok(sage_agents::fake_llm::fake_llm_main(&script, port, log.as_deref()))
         }
+        What::FakeMcp { starts } => Ok(sage_agents::fake_mcp_main(&starts)),
     }
 }

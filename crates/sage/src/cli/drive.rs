@@ -74,6 +74,7 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
     let result = runtime.block_on(async {
         let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice, show.unattended));
         let result = owned.drive().await;
+        engine.executor.close().await;
         watcher.abort();
         result
     });
@@ -97,6 +98,7 @@ pub fn follow(context: &Context, engine: &Engine, feature: &str, display: Displa
 /// The last lines and the exit code.
 pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failure> {
     belong::ended(engine, run);
+    super::skills::count::count(engine, run);
     let blobs = engine.blobs(&run.id);
     if show.json {
         super::print(format_args!(
@@ -154,6 +156,16 @@ pub fn tell(notice: &Notice) {
         Notice::Killed(pids) => {
             let few = if pids.len() == 1 { "process" } else { "processes" };
             eprintln!("note: ended {} {few} of the earlier owner", pids.len());
+        }
+        Notice::NoCache(why) => eprintln!("note: the run does without the cache: {why}"),
+        Notice::Drifted { feature, steps } => {
+            let (few, more) = steps.split_at(steps.len().min(5));
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            eprintln!(
+                "note: finished with another agent or other files than there are now: {}{more}",
+                few.join(", ")
+            );
+            eprintln!("hint: sage resume {feature} --refresh    (to run them again)");
         }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, kept } => {

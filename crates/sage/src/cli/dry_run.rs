@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use sage_core::budget::{Amount, Cap};
-use sage_core::event::Settings;
 use sage_core::plan::Plan;
 use sage_core::template::{Kind, Template};
-use sage_engine::open::history;
+use sage_engine::open::{Kept, StartRequest, history};
 use serde_json::{Value, json};
 
 use super::catalog::Ready;
@@ -15,9 +14,16 @@ use super::context::Context;
 use super::failure::Failure;
 use super::print;
 use super::projection::{Basis, Knowledge, OUTPUT_PERCENT, Projection, StepEstimate};
-use crate::display::text::{clean, plural};
+use crate::display::text::{ago_text, clean, plural};
 
-pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
+pub fn show(
+    context: &Context,
+    ready: Ready,
+    request: &StartRequest,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let settings = &request.settings;
+    let cached = context.engine().would_take(request)?;
     let prices = context.config.prices();
     let others: HashMap<String, Template> = ready
         .others
@@ -26,7 +32,8 @@ pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) ->
         .collect();
     let history = history::load(&context.project.state());
     let knowledge = Knowledge { settings, history: &history, prices: &prices, others: &others };
-    let projection = Projection::of(&ready.template, &knowledge);
+    let mut projection = Projection::of(&ready.template, &knowledge);
+    projection.steps.retain(|step| !cached.iter().any(|kept| kept.path == step.path));
     let budget = settings.budget.or(ready.template.budget);
     let agents =
         ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();
@@ -38,6 +45,7 @@ pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) ->
         super::print_json(&json!({
             "type": "plan", "template": plan.template.name, "steps": plan.steps.len(), "depth": plan.depth,
             "width": width, "parallel": settings.parallel, "agents": agents, "batches": batches,
+            "cached": cached.iter().map(cached_json).collect::<Vec<_>>(),
             "estimate": estimate_json(&projection, budget, prices.as_of()),
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -51,6 +59,7 @@ pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) ->
         settings.parallel
     );
     print(format_args!("{counted}; {}. Nothing was started.\n", plural(agents as u64, "agent step")));
+    tell_cached(&cached);
     if !projection.steps.is_empty() {
         table(&projection, prices.as_of());
     }
@@ -58,6 +67,27 @@ pub fn show(context: &Context, ready: Ready, settings: &Settings, json: bool) ->
         tell_fit(&projection, cap);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn cached_json(kept: &Kept) -> Value {
+    json!({
+        "path": kept.path, "ageMs": kept.age_ms, "expiresInMs": kept.expires_in_ms,
+        "savedTokens": kept.saved_tokens, "savedMs": kept.saved_ms,
+    })
+}
+
+/// As far as it can be told: what depends on a step that has to run is not known yet.
+fn tell_cached(cached: &[Kept]) {
+    if cached.is_empty() {
+        return;
+    }
+    let tokens: u64 = cached.iter().map(|kept| kept.saved_tokens).sum();
+    let tokens = if tokens > 0 { format!(", saves ~{}", tokens_text(tokens)) } else { String::new() };
+    print(format_args!("{} from the cache{tokens}:\n", plural(cached.len() as u64, "step")));
+    let width = cached.iter().map(|kept| kept.path.len()).max().unwrap_or(0);
+    for kept in cached {
+        print(format_args!("  {:width$}  {} old\n", clean(&kept.path), ago_text(kept.age_ms)));
+    }
 }
 
 fn tokens_text(tokens: u64) -> String {

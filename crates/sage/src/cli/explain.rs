@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use sage_core::event::Event;
-use sage_core::run::{Run, State, StepId, Wait};
+use sage_core::run::{Run, State, Step, StepId, Wait};
 use sage_core::wire;
 use sage_engine::journal::{self, JournalError, Record};
 use sage_engine::open::Snapshot;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json, step};
-use crate::display::text::plural;
+use crate::display::text::{ago_text, plural};
 use crate::display::why::wait_text;
 
 #[derive(Debug, clap::Args)]
@@ -104,6 +104,9 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
                 Event::StepReused(e) => {
                     past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, true, 0))
                 }
+                Event::StepCached(e) => {
+                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, false, 0))
+                }
                 Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
                 Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
                 _ => {}
@@ -130,6 +133,7 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
         _ if step.children.is_some() => {
             (format!("holds {}", plural(run.children(id).len() as u64, "step")), Vec::new())
         }
+        _ if step.taken().is_some() => (taken(step), Vec::new()),
         _ => match (last, past) {
             (Some(last), _) if last.reused => (
                 format!("reused: a finished step of this run has the same key {}", short(&last.key)),
@@ -139,6 +143,18 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             _ if step.reused => ("taken over from the checkpoint".into(), Vec::new()),
             _ => ("failed before it could start".into(), Vec::new()),
         },
+    }
+}
+
+/// Where a result came from that no attempt of this run has made.
+fn taken(step: &Step) -> String {
+    let Some(taken) = step.taken() else { return String::new() };
+    let (age, from) = (ago_text(taken.age_ms), &taken.from);
+    match (step.degraded, taken.expires_in_ms) {
+        (false, Some(left)) => {
+            format!("taken from the cache: made by {from} {age} ago, too old in {}", ago_text(left))
+        }
+        _ => format!("fell back to what {from} made {age} ago"),
     }
 }
 
@@ -199,7 +215,11 @@ fn short(key: &str) -> &str {
 
 fn detail(past: Option<&Past>) {
     for start in past.map(|past| past.starts.as_slice()).unwrap_or_default() {
-        let what = if start.reused { "reused".to_string() } else { format!("attempt {}", start.attempt) };
+        let what = match (start.reused, start.attempt) {
+            (true, _) => "reused".to_string(),
+            (false, 0) => "from an earlier run".to_string(),
+            (false, attempt) => format!("attempt {attempt}"),
+        };
         print(format_args!("  record {}: {what}, key {}\n", start.seq, short(&start.key)));
         for (name, digest) in &start.parts {
             print(format_args!("    {name:24} {digest}\n"));

@@ -32,6 +32,9 @@ pub struct Limits {
     /// Who goes first where runs share a limit: P0 (first) to P3
     #[arg(long, value_name = "P0..P3", value_parser = config::priority)]
     pub priority: Option<u8>,
+    /// Take no results of earlier runs; what is made is kept for later ones all the same
+    #[arg(long)]
+    pub no_cache: bool,
     /// Exit 4 instead of waiting for a known time
     #[arg(long)]
     pub no_wait: bool,
@@ -45,6 +48,7 @@ impl Limits {
             || self.timeout.is_some()
             || self.budget.is_some()
             || self.priority.is_some()
+            || self.no_cache
     }
 
     /// Flags win, then the template, then sage.toml.
@@ -65,6 +69,7 @@ impl Limits {
             budget: self.cap()?.or(budget),
             providers: config.providers.clone(),
             agent_budgets: config.agent_budgets.clone(),
+            no_cache: self.no_cache,
             alerts: config.alerts.clone(),
         })
     }
@@ -83,6 +88,7 @@ impl Limits {
         }
         changed.agent = self.agent.clone().or(changed.agent);
         changed.priority = self.priority.or(changed.priority);
+        changed.no_cache |= self.no_cache;
         if let Some(cap) = self.cap()? {
             changed.budget = Some(cap);
         }

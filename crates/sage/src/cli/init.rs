@@ -30,6 +30,12 @@ const CONFIG: &str = "\
 #
 # [targets.\"provider:anthropic\"]
 # concurrent = 4            # calls at once, of all runs together
+#
+# [gc]                      # what is over and old goes, after a run and by `sage gc`
+# olderThan = \"30d\"
+# keep = 20                 # so many of the newest runs stay, however old they are
+# maxSize = \"1GB\"          # `sage gc` removes the oldest runs until all fit
+# auto = false              # only when you type `sage gc`
 ";
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {

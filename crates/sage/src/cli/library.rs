@@ -1,10 +1,12 @@
-//! Named operations: those that come with Sage, over them the project's own in `.sage/operations/<name>.md`.
+//! Named operations: those that come with Sage, over them the project's own in `.sage/operations/<name>.md`, over
+//! them those that `sage.toml` binds to tools of MCP servers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sage_core::check::Loaded;
 use sage_core::diagnostic::Diagnostic;
-use sage_core::read::Library;
+use sage_core::read::{Binding, Library};
 
 /// A Markdown file is a prompt; larger ones are a mistake.
 const MAX_BYTES: u64 = 1 << 20;
@@ -90,7 +92,8 @@ struct Broken {
 }
 
 impl Operations {
-    pub fn of(root: &Path, dir: &Path) -> Operations {
+    /// Built-in ones, over them those in `dir`, over these the bound ones.
+    pub fn of(root: &Path, dir: &Path, bound: &BTreeMap<String, Binding>) -> Operations {
         let mut operations = Operations::default();
         for (name, text) in OPERATIONS {
             operations.add(name, name.to_string(), (*text).to_string());
@@ -103,6 +106,10 @@ impl Operations {
                 Ok(_) => operations.refuse(file, "it is larger than 1 MiB"),
                 Err(error) => operations.refuse(file, &error.to_string()),
             }
+        }
+        for (name, binding) in bound {
+            let text = binding.text(operations.library.get(name));
+            operations.add(name, format!("sage.toml, operations.{name}"), text);
         }
         operations
     }

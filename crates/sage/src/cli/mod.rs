@@ -7,6 +7,7 @@ mod background;
 mod bench;
 mod breakers;
 mod budget;
+mod cache;
 mod catalog;
 mod config;
 mod config_command;
@@ -19,6 +20,7 @@ mod dry_run;
 mod explain;
 mod failure;
 mod flags;
+mod gc;
 mod graph_command;
 mod handoff;
 mod health;
@@ -44,6 +46,7 @@ mod run;
 mod session;
 mod session_talk;
 mod signal;
+mod skills;
 mod status;
 mod supervise;
 mod target_names;
@@ -118,10 +121,14 @@ enum Command {
     Limits(limits::Args),
     /// Show, reset and isolate what steps depend on
     Breakers(breakers::Args),
+    /// Show and clear the results that are kept for later runs
+    Cache(cache::Args),
     /// Hand work from one role to the next, and see where it is
     Handoff(handoff::Args),
     /// What is to be done: list, add and finish tickets, and run those that are ready
     Tickets(tickets::Args),
+    /// What earlier runs found out, for those to come: list, search, show, save, approve, run
+    Skills(skills::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -136,6 +143,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Check journals, blobs and checkpoints for damage
     Verify(verify::Args),
+    /// Remove what is over and old: runs, worktrees, logs and what belongs to them
+    Gc(gc::Args),
     /// Measure the engine on this machine
     Bench(bench::Args),
     /// Tools for tests and bug reports
@@ -217,7 +226,9 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::execute(context, args),
         Command::Handoff(args) => handoff::execute(context, args),
         Command::Session(args) => session::execute(context, args),
+        Command::Skills(args) => skills::execute(context, args),
         Command::Budget(args) => budget::execute(context, args),
+        Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),
@@ -228,6 +239,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Agents(args) => agents::execute(context, args),
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
+        Command::Gc(args) => gc::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
         Command::Supervise => supervise::execute(context),

@@ -1,4 +1,6 @@
-//! Before a run: every agent that its templates name is known, and its program is there.
+//! Before a run: every agent and every server that its templates name is known, and its program is there.
+
+mod servers;
 
 use std::collections::BTreeMap;
 
@@ -21,16 +23,18 @@ struct Use<'a> {
     operation: &'a Operation,
 }
 
-/// Missing agents are found before anything is spent, those of sub-workflows too.
+/// Missing agents and servers are found before anything is spent, those of sub-workflows too.
 pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
-    uses(ready, default)?.iter().try_for_each(|it| check_known(it, &known))
+    uses(ready, default)?.iter().try_for_each(|it| check_known(it, &known))?;
+    servers::check_known(context, ready)
 }
 
 /// Missing programs, too. Only looked for, not started: `sage agents` knows more.
 pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
-    uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))
+    uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))?;
+    servers::check_programs(context, ready)
 }
 
 fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {

@@ -1,5 +1,6 @@
 //! `sage resume`: go on with a feature's last run.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use sage_core::event::RunEdited;
@@ -27,11 +28,14 @@ pub struct Args {
     /// Go on with a changed template: a name or a file
     #[arg(short, long)]
     template: Option<String>,
+    /// Run finished steps with `cache` again if their agent or the files they declare have changed since
+    #[arg(long, conflicts_with_all = ["template", "from"])]
+    refresh: bool,
     /// Go on in the background; the terminal may be closed
     #[arg(short, long)]
     detach: bool,
     /// As the next owner of a run in the background, if it goes on by itself
-    #[arg(long, value_name = "RUN", hide = true, conflicts_with_all = ["detach", "from", "template"])]
+    #[arg(long, value_name = "RUN", hide = true, conflicts_with_all = ["detach", "from", "template", "refresh"])]
     supervised: Option<String>,
     #[command(flatten)]
     limits: Limits,
@@ -48,6 +52,7 @@ impl Args {
             template: args.template.clone(),
             detach: args.detach,
             supervised: None,
+            refresh: false,
             limits: args.limits.clone(),
             show: args.show.clone(),
         }
@@ -60,9 +65,13 @@ impl Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
-    let engine = context.engine();
+    let mut engine = context.engine();
     if let Some(run) = args.supervised {
         return supervised(&engine, &feature, run, args.limits.no_wait);
+    }
+    if let Some(cache) = &mut engine.cache {
+        let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        cache.asks = terminal && !args.show.json && !args.detach;
     }
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
     // Read only where something of the old run is needed: a large journal is not folded twice for nothing.
@@ -79,7 +88,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         tell_edit(run, edit);
     }
     let no_wait = args.limits.no_wait;
-    let request = ResumeRequest { edit, from: args.from, settings, no_wait, unattended: None };
+    let request =
+        ResumeRequest { edit, from: args.from, settings, no_wait, unattended: None, refresh: args.refresh };
     match engine.resume(&feature, request)? {
         Resumed::Owned(owned) if background::wanted(context, args.detach) => {
             owned.notices.iter().for_each(drive::tell);

@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
 use super::tickets::belong;
-use super::{agent_choice, diagnostics, dry_run, health, resume, warnings};
+use super::{agent_choice, diagnostics, dry_run, gc, health, resume, warnings};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
@@ -88,31 +88,34 @@ pub fn work(
     let mut inputs = ready.template.inputs.clone();
     inputs.extend(args.limits.inputs(&ready.template.inputs)?);
     inputs.extend(ticket.map(|ticket| ("ticket".to_string(), ticket.input())));
-    if args.dry_run {
-        return dry_run::show(context, ready, &settings, args.show.json);
-    }
-    check_programs(context, &ready, settings.agent.as_deref())?;
-    health::before_run(context, &ready, args.show.json)?;
-    if !args.show.json && !args.show.quiet {
-        agent_choice::tell(&ready, &settings);
-    }
     let request = StartRequest {
         feature: feature.slug().into(),
         title: feature.title().into(),
-        template: ready.frozen,
-        templates: ready.others,
+        template: ready.frozen.clone(),
+        templates: ready.others.clone(),
         inputs,
         settings,
         replace: args.new,
         no_wait: args.limits.no_wait,
     };
+    if args.dry_run {
+        return dry_run::show(context, ready, &request, args.show.json);
+    }
+    check_programs(context, &ready, request.settings.agent.as_deref())?;
+    health::before_run(context, &ready, args.show.json)?;
+    if !args.show.json && !args.show.quiet {
+        agent_choice::tell(&ready, &request.settings);
+    }
     start(context, request, &args)
 }
 
 fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<ExitCode, Failure> {
-    let engine = context.engine();
+    let mut engine = context.engine();
     tell_earlier(&engine, &request.feature);
     let detach = background::wanted(context, args.detach);
+    if let Some(cache) = &mut engine.cache {
+        cache.asks = asks(args) && !detach;
+    }
     loop {
         let started = if detach {
             engine.start_detached(request.clone()).map(|(record, notices)| {
@@ -122,7 +125,11 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
             })
         } else {
             let started = engine.start(request.clone());
-            started.map(|owned| drive::drive(&engine, owned, &args.show, request.no_wait))
+            started.map(|owned| {
+                let code = drive::drive(&engine, owned, &args.show, request.no_wait)?;
+                gc::after_run(context, code);
+                Ok(code)
+            })
         };
         match started {
             Ok(outcome) => return outcome,

@@ -116,6 +116,9 @@ fn pointers(event: &Event) -> Vec<Digest> {
             End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
             End::Stopped => Vec::new(),
         },
+        Event::StepCached(cached) => {
+            outside(&cached.result).into_iter().chain(cached.full.as_ref().and_then(outside)).collect()
+        }
         Event::StepExpanded(expanded) => match &expanded.into {
             sage_core::event::Expansion::Items { items, .. } => outside(items).into_iter().collect(),
             sage_core::event::Expansion::Scope { inputs, .. } => outside(inputs).into_iter().collect(),

@@ -28,9 +28,6 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
         facts.fact(Tone::Warn, &format!("unattributed: {attempts} told no usage"));
     }
     saved(&metrics, &mut facts);
-    if let Some(rate) = metrics.cache_hit_rate {
-        facts.fact(Tone::Plain, &format!("cache {:.0}%", rate * 100.0));
-    }
     facts.fact(Tone::Dim, &plural(u64::from(metrics.context_reloads), "context reload"));
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);
@@ -40,7 +37,9 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
 }
 
 fn had_agents(run: &Run) -> bool {
-    run.step_ids().any(|id| run.kind(id) == Kind::Agent && run.step(id).attempts > 0)
+    run.step_ids().any(|id| {
+        run.kind(id) == Kind::Agent && (run.step(id).attempts > 0 || run.step(id).taken().is_some())
+    })
 }
 
 fn classes(metrics: &WorkflowMetrics, width: usize) -> Vec<Line> {

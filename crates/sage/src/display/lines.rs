@@ -8,6 +8,7 @@ use sage_core::event::{
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 use sage_core::wire::{rfc3339, size_text};
 
+use super::cache_lines;
 use super::limit_lines;
 use super::rows::ask_text;
 use super::summary;
@@ -80,6 +81,7 @@ impl Lines {
             Event::StepFinished(finished) => finished_line(run, finished),
             Event::StepSkipped(skipped) => small(run, &skipped.step, || format!("{} skipped", skipped.step)),
             Event::StepReused(reused) => small(run, &reused.step, || format!("{} reused", reused.step)),
+            Event::StepCached(cached) => small(run, &cached.step, || cache_lines::line(run, cached)),
             Event::StepExpanded(expanded) => small(run, &expanded.step, || match &expanded.into {
                 Expansion::Items { count, .. } => {
                     format!("{} has {}", expanded.step, plural(u64::from(*count), "item"))
@@ -106,6 +108,7 @@ impl Lines {
         let path = match news.event {
             Event::StepFinished(event) => &event.step,
             Event::StepReused(event) => &event.step,
+            Event::StepCached(event) => &event.step,
             Event::StepSkipped(event) => &event.step,
             Event::StepAnswered(event) => &event.step,
             _ => return None,
@@ -151,7 +154,7 @@ fn started_line(run: &Run, event: &StepStarted) -> Option<String> {
         return Some(format!("{path} waiting for {} ({command})", ask_text(ask, first_line(&ask.message))));
     }
     small(run, path, || match event.attempt {
-        0 | 1 => format!("{path} started"),
+        0 | 1 => format!("{path} started{}", cache_lines::damaged(event).unwrap_or_default()),
         attempt => format!("{path} started (attempt {attempt})"),
     })
 }

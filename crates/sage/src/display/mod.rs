@@ -8,6 +8,7 @@
 //!                                      -> Lines | Json      stdout, one line per event
 //! ```
 
+mod cache_lines;
 mod estimate;
 mod figures;
 mod frame;

@@ -3,6 +3,7 @@
 use sage_core::event::Ask;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 
+use super::cache_lines;
 use super::estimate::Forecast;
 use super::frame::Size;
 use super::summary::failure_text;
@@ -249,6 +250,10 @@ impl Rows<'_> {
             State::Unknown => details.fact(Tone::Warn, unknown_question(step)),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
             State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
+            State::Succeeded if step.taken().is_some() => {
+                let told = cache_lines::details(step);
+                told.into_iter().for_each(|(tone, text)| details.fact(tone, &text));
+            }
             State::Succeeded => {
                 details.fact(Tone::Dim, &time_text(self.elapsed_ms(id)));
                 self.usage(id, &mut details);

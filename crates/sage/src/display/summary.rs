@@ -7,6 +7,7 @@ use sage_core::wire::{WorkflowMetrics, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::cache_lines;
 use super::figures;
 use super::limit_lines;
 use super::next;
@@ -26,6 +27,7 @@ const MESSAGE_LINES: usize = 3;
 pub fn summary(run: &Run, style: Style) -> String {
     let mut page = vec![verdict_line(run), steps_line(run)];
     page.extend(figures::usage(run, style.width));
+    page.extend(cache_lines::totals(run));
     page.extend(limit_lines::totals(run));
     page.extend(figures::blocked(run));
     page.extend(figures::alerts(run));

@@ -224,6 +224,26 @@ pub(crate) fn clock_text(ms: u64) -> String {
     }
 }
 
+/// How long ago, as people say it: `3 days`, `1 hour`, `12 minutes`, `a moment`.
+pub(crate) fn ago_text(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        0 => "a moment".into(),
+        1..60 => plural(minutes, "minute"),
+        60..1_440 => plural(minutes / 60, "hour"),
+        _ => plural(minutes / 1_440, "day"),
+    }
+}
+
+/// `512 B`, `3.4 KB`, `1.2 MB`.
+pub(crate) fn size_text(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
 /// `950`, `14.2k`, `1.3M`.
 pub(crate) fn count_text(count: u64) -> String {
     match count {

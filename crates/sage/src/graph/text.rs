@@ -120,6 +120,7 @@ fn outcome(run: &Run, id: StepId) -> Line {
     match (&step.failure, Class::of(run, id)) {
         (Some(failure), Class::Failed) => facts.fact(Tone::Bad, &clean(first_line(&failure.message))),
         (_, Class::Succeeded | Class::Degraded) if step.reused => facts.fact(Tone::Dim, "reused"),
+        (_, Class::Succeeded | Class::Degraded) if step.taken().is_some() => facts.fact(Tone::Dim, "cached"),
         (_, Class::Succeeded | Class::Degraded) => {
             let held = step.ended_ms.saturating_sub(step.started_ms);
             facts.fact(Tone::Good, &time_text(if step.children.is_some() { held } else { step.active_ms }));

@@ -203,6 +203,7 @@ pub fn engine(root: &Path) -> Engine {
         min_free_bytes: 0,
         approvals: Default::default(),
         wakes: None,
+        cache: None,
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }

@@ -2,8 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::super::facts::{Assign, Call, Constant, Mark, MarkKind, Markup, Span};
+use super::super::facts::{Assign, Call, Constant, Import, Mark, MarkKind, Markup, Span};
 use super::super::grammar::*;
+use super::super::names::Style;
 use super::{Opened, Walk, row, span, words};
 
 impl<'t> Walk<'_, 't> {
@@ -15,6 +16,7 @@ impl<'t> Walk<'_, 't> {
             self.assign(node, roles & DECLARE != 0);
         }
         if roles & IDENTIFIER != 0 {
+            self.handed_on(node);
             self.macro_call(node);
         }
     }
@@ -26,10 +28,23 @@ impl<'t> Walk<'_, 't> {
         let name = self.last_name(target);
         let arguments = node.child_by_field_name("arguments").or_else(|| {
             let last = node.child_count().checked_sub(1)?;
-            node.child(last as u32).filter(|_| is_macro)
+            node.child(last).filter(|_| is_macro)
         });
         let callee = Span { start: start as u32, end: target.end_byte() as u32 };
-        self.record(node, name, callee, arguments.map(span).unwrap_or_default(), is_macro);
+        let arguments = arguments.map(span).unwrap_or_default();
+        if self.grammar.language.is_script() && self.text_of(name) == "require" {
+            self.required(node, arguments);
+        }
+        self.record(node, name, callee, arguments, is_macro);
+    }
+
+    /// `require('./cart')`
+    fn required(&mut self, node: Node<'t>, arguments: Span) {
+        let path = self.text_of(arguments).trim_matches(['(', ')']).trim();
+        let inner = path.trim_matches(['"', '\'']);
+        if inner.len() + 2 == path.len() {
+            self.facts.imports.push(Import { path: inner.to_string(), line: row(node) });
+        }
     }
 
     /// `a.b::<T>.c` is called `c`.
@@ -50,6 +65,25 @@ impl<'t> Walk<'_, 't> {
         let next = node.next_sibling().filter(|next| next.kind() == "token_tree");
         if let Some(arguments) = next.filter(|next| self.slice(*next).starts_with('(')) {
             self.record(node, span(node), span(node), span(arguments), false);
+        }
+    }
+
+    /// A name where a value is expected may be a function that is called later.
+    fn handed_on(&mut self, node: Node<'t>) {
+        let places = [
+            "arguments",
+            "argument_list",
+            "jsx_expression",
+            "pair",
+            "assignment_pattern",
+            "object_assignment_pattern",
+            "keyword_argument",
+        ];
+        if self.parent().is_some_and(|parent| places.contains(&parent.kind())) {
+            let name = self.slice(node).to_string();
+            if let Some(open) = self.functions.last_mut() {
+                open.refers.insert(name);
+            }
         }
     }
 
@@ -109,10 +143,9 @@ impl<'t> Walk<'_, 't> {
         let depth = self.loop_depth();
         let own =
             self.loops.last().is_some_and(|body| depth > 0 && words(target).any(|w| body.names.contains(&w)));
-        if declares && depth > 0 && !(self.grammar.language == Language::Python && self.known(target)) {
-            if let Some(body) = self.loops.last_mut() {
-                body.names.extend(words(target));
-            }
+        let known = self.grammar.language == Language::Python && self.known(target);
+        if let Some(body) = self.loops.last_mut().filter(|_| declares && depth > 0 && !known) {
+            body.names.extend(words(target));
         }
         self.discarded(node, target, value);
         self.constant_by_convention(node, name);
@@ -170,7 +203,8 @@ impl<'t> Walk<'_, 't> {
         let literal = node.child_by_field_name("right").or_else(|| node.child_by_field_name("value"));
         let plain =
             literal.is_some_and(|value| matches!(value.kind(), "string" | "number" | "integer" | "float"));
-        if plain || text.chars().all(|c| c.is_uppercase() || c == '_' || c.is_numeric()) {
+        let capitals = text.len() > 1 && Style::of(text) == Style::Screaming;
+        if (plain && !python) || capitals {
             let name = text.to_string();
             self.facts.constants.push(Constant { name, line: row(node) });
         }
@@ -182,6 +216,14 @@ impl<'t> Walk<'_, 't> {
     }
 
     pub(super) fn element(&mut self, node: Node<'t>) {
+        // A component is a function that is called by its tag.
+        let tag = node.child_by_field_name("open_tag").unwrap_or(node);
+        if let Some(name) =
+            tag.child_by_field_name("name").filter(|n| self.slice(*n).starts_with(char::is_uppercase))
+        {
+            let last = self.last_name(name);
+            self.record(node, last, span(name), Span::default(), false);
+        }
         if self.markup == 0 {
             self.facts.markup.push(Markup { span: span(node), line: row(node) as u32 });
         }

@@ -22,6 +22,9 @@ impl<'t> Walk<'_, 't> {
         if roles & (CATCH | THROW | PROPAGATE) != 0 && !self.in_test() {
             self.error(node, roles);
         }
+        if node.kind() == "comparison_operator" && self.loop_depth() > 0 {
+            self.membership(node);
+        }
         if roles & AWAIT != 0 {
             self.awaited(node);
         }
@@ -77,7 +80,7 @@ impl<'t> Walk<'_, 't> {
         let Some(body) = node.child_by_field_name("body") else { return };
         let header = self.text.get(node.start_byte()..body.start_byte()).unwrap_or_default();
         let (names, source) = header_parts(node, self);
-        let each = source.is_some();
+        let each = source.is_some_and(|source| !is_small(source));
         let depth = self.loop_depth();
         if let Some(source) = source.filter(|_| depth > 0) {
             self.nested_loop(node, source, depth);
@@ -125,11 +128,35 @@ impl<'t> Walk<'_, 't> {
     fn awaited(&mut self, node: Node<'t>) {
         let depth = self.loop_depth();
         let each = self.loops.last().is_some_and(|body| depth > 0 && body.each);
+        // What is only started in the loop is awaited elsewhere.
+        let inside = self.ancestors.iter().rev().take_while(|around| self.grammar.roles(around) & LOOP == 0);
+        if inside
+            .into_iter()
+            .any(|around| around.kind() == "async_block" || self.grammar.roles(around) & CLOSURE != 0)
+        {
+            return;
+        }
+        // One that changes its owner can only happen after the other.
+        let alone = self.current().is_some_and(|function| function.signature.contains("&mut self"));
         // Reading the next item of a stream is what such a loop is for.
         let streams = ["next(", "recv(", "read(", "sleep(", "tick(", "send("];
         let text = self.slice(node);
-        if each && !streams.iter().any(|stream| text.contains(stream)) {
+        if each
+            && !(alone && text.starts_with("self."))
+            && !streams.iter().any(|stream| text.contains(stream))
+        {
             self.mark(node, MarkKind::AwaitInLoop, cut(text.lines().next().unwrap_or_default(), 60));
+        }
+    }
+
+    /// `x in items`, where `items` is the same in each round.
+    fn membership(&mut self, node: Node<'t>) {
+        let asks = children(node).any(|child| matches!(child.kind(), "in" | "not in"));
+        let last = node.named_child_count().checked_sub(1).and_then(|last| node.named_child(last as u32));
+        let Some(list) = last.filter(|list| asks && list.kind() == "identifier") else { return };
+        let name = self.slice(list);
+        if !self.loops.last().is_some_and(|body| body.names.contains(&name)) {
+            self.mark(node, MarkKind::LookupInLoop, name.to_string());
         }
     }
 

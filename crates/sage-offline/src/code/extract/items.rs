@@ -37,6 +37,8 @@ const PASSIVE: &[&str] = &[
     "instrument",
 ];
 
+const JAVA_TESTS: &[&str] = &["Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate"];
+
 impl<'t> Walk<'_, 't> {
     pub(super) fn item(&mut self, node: Node<'t>, roles: Roles) {
         if roles & IMPORT != 0 {
@@ -67,7 +69,11 @@ impl<'t> Walk<'_, 't> {
     /// `whole` is what the reader sees as the function: with the name that it is given.
     fn function(&mut self, node: Node<'t>, whole: Node<'t>, name: String, named_test: bool) {
         let lead = self.lead.take(first_row(whole, self.parent()));
-        let shape = self.signature_shape(node);
+        let mut shape = self.signature_shape(node);
+        if whole.id() != node.id() && whole.child_by_field_name("type").is_some() {
+            // `const add: Add = (a, b) => ..`
+            (shape.typed, shape.returns_typed) = (shape.params, true);
+        }
         let is_test = named_test || self.is_test_function(node, &name, &lead);
         let body = node.child_by_field_name("body");
         let signature = self.signature(whole, body);
@@ -94,14 +100,24 @@ impl<'t> Walk<'_, 't> {
         let index = self.facts.functions.len();
         self.facts.functions.push(function);
         let loops_before = self.loops.len();
-        self.functions.push(super::OpenFunction { index, nesting: 0, loops_before, called: HashSet::new() });
+        let body_start = body.map_or(usize::MAX, |body| body.start_byte());
+        self.functions.push(super::OpenFunction {
+            index,
+            nesting: 0,
+            loops_before,
+            body_start,
+            called: HashSet::new(),
+            refers: HashSet::new(),
+        });
         self.opened(node, Opened::Function);
     }
 
     fn signature(&self, whole: Node<'t>, body: Option<Node<'t>>) -> String {
         let end = body.map_or(whole.end_byte(), |body| body.start_byte());
         let text = self.text.get(whole.start_byte()..end).unwrap_or_default();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Annotations that stand alone say nothing about the shape.
+        let words = text.split_whitespace().skip_while(|word| word.starts_with('@') && !word.contains('('));
+        let text = words.collect::<Vec<_>>().join(" ");
         let text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")");
         let text = text.trim_end_matches([':', '{', ' ', ';']).trim_end_matches("=>").trim_end();
         cut(text, 160)
@@ -164,7 +180,7 @@ impl<'t> Walk<'_, 't> {
                 self.facts.path.ends_with("_test.go")
                     && ["Test", "Fuzz", "Example"].iter().any(|start| name.starts_with(start))
             }
-            Language::Java => self.modifiers(node).contains("Test"),
+            Language::Java => super::words(self.modifiers(node)).any(|word| JAVA_TESTS.contains(&word)),
             _ => false,
         }
     }
@@ -189,7 +205,9 @@ impl<'t> Walk<'_, 't> {
             _ => {
                 let exported = |around: &&Node| around.kind() == "export_statement";
                 self.ancestors.iter().rev().take(3).find(exported).is_some()
-                    || self.parent().is_some_and(|parent| self.slice(parent).contains("exports."))
+                    || self.parent().is_some_and(|parent| {
+                        parent.kind() == "assignment_expression" && self.slice(parent).contains("exports.")
+                    })
             }
         }
     }

@@ -73,7 +73,9 @@ struct OpenFunction {
     nesting: usize,
     /// Loops around the function are not around what it does.
     loops_before: usize,
+    body_start: usize,
     called: HashSet<String>,
+    refers: HashSet<String>,
 }
 
 struct Owner {
@@ -85,7 +87,7 @@ struct Owner {
 struct LoopBody<'t> {
     /// Names that get a new value in each round.
     names: Vec<&'t str>,
-    /// Over the items of something, not until something happens.
+    /// Over the items of something that may be long, not until something happens.
     each: bool,
 }
 
@@ -196,7 +198,10 @@ impl<'g, 't> Walk<'g, 't> {
         let Some(function) = self.functions.pop() else { return };
         let mut calls: Vec<String> = function.called.into_iter().collect();
         calls.sort();
-        self.facts.functions[function.index].calls = calls;
+        let facts = &mut self.facts.functions[function.index];
+        facts.calls = calls;
+        facts.refers = function.refers.into_iter().collect();
+        facts.refers.sort();
     }
 
     /// Comments and attributes: documentation, and what is left to do.

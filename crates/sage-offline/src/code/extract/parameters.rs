@@ -38,7 +38,8 @@ impl<'t> Walk<'_, 't> {
         shape.fallible = match self.grammar.language {
             Language::Go => super::words(returns).any(|word| word == "error"),
             Language::Java => children(node).any(|child| child.kind() == "throws"),
-            _ => returns.contains("Result"),
+            Language::Rust => super::words(returns).any(|word| word.ends_with("Result")),
+            _ => returns.contains("Result<") || returns.contains("ResultAsync<"),
         };
         shape
     }
@@ -68,5 +69,5 @@ impl<'t> Walk<'_, 't> {
 }
 
 pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.child_count()).filter_map(move |index| node.child(index as u32))
+    (0..node.child_count()).filter_map(move |index| node.child(index))
 }

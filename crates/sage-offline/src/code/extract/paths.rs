@@ -16,6 +16,7 @@ pub(crate) fn is_test_path(path: &str) -> bool {
         || stem.ends_with("_tests")
         || stem.ends_with(".test")
         || stem.ends_with(".spec")
+        || stem.ends_with(".stories")
         || (name.ends_with(".py") && stem.starts_with("test_"))
         || java
 }

@@ -14,7 +14,12 @@ impl<'t> Walk<'_, 't> {
         if roles & COMMENT != 0 || node.start_byte() == node.end_byte() || self.in_test() {
             return;
         }
-        let Some(function) = self.function_index() else { return };
+        let Some(open) = self.functions.last() else { return };
+        let function = open.index as u32;
+        // Signatures that override each other are the same, and must be.
+        if node.start_byte() < open.body_start {
+            return;
+        }
         let token = if roles & LITERAL != 0 {
             "0"
         } else if roles & IDENTIFIER != 0 && !self.is_telling(node) {

@@ -88,7 +88,9 @@ impl Grammar {
     fn new(language: Language, syntax: tree_sitter::Language, table: &[(&str, Roles)]) -> Grammar {
         let by_name: HashMap<&str, Roles> = table.iter().copied().collect();
         let roles = (0..syntax.node_kind_count())
-            .map(|id| u16::try_from(id).ok().and_then(|id| syntax.node_kind_for_id(id)))
+            // A keyword may be called as its node is: `await`.
+            .map(|id| u16::try_from(id).ok().filter(|id| syntax.node_kind_is_named(*id)))
+            .map(|id| id.and_then(|id| syntax.node_kind_for_id(id)))
             .map(|kind| kind.and_then(|kind| by_name.get(kind)).copied().unwrap_or(0))
             .collect();
         Grammar { language, syntax, roles }

@@ -4,6 +4,7 @@
 
 mod documents;
 mod errors;
+mod framework;
 mod naming;
 mod page;
 mod structure;

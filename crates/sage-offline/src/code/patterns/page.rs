@@ -49,7 +49,7 @@ fn rules(patterns: &[Pattern]) -> String {
         .filter(|pattern| {
             !matches!(
                 pattern.subject.as_str(),
-                "entry points" | "central modules" | "folders" | "modules" | "module size"
+                "entry points" | "central modules" | "folders" | "modules" | "module size" | "documentation"
             )
         })
         .take(10)

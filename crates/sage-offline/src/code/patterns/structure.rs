@@ -21,7 +21,8 @@ pub(super) fn patterns(look: &Look) -> Vec<Pattern> {
 /// Folders with code, deep enough that there are several: `(folder, files, lines)`.
 pub(super) fn folders(look: &Look) -> Vec<(String, usize, usize)> {
     let mut best = Vec::new();
-    for depth in 1..=4 {
+    let top = shared_depth(look);
+    for depth in top + 1..=top + 4 {
         let mut found: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for file in look.products() {
             let parts: Vec<&str> = file.path.split('/').collect();
@@ -42,16 +43,30 @@ pub(super) fn folders(look: &Look) -> Vec<(String, usize, usize)> {
     best
 }
 
+/// How many folders all code has in common: `src/main/java` says nothing about the layout.
+fn shared_depth(look: &Look) -> usize {
+    let folders = |file: &FileFacts| -> Vec<String> {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folder.split('/').map(str::to_string).collect()
+    };
+    let mut files = look.products();
+    let Some(mut shared) = files.next().map(folders) else { return 0 };
+    for file in files {
+        let same = shared.iter().zip(folders(file)).take_while(|(a, b)| **a == *b).count();
+        shared.truncate(same);
+    }
+    shared.len()
+}
+
 fn layers(look: &Look) -> Option<Pattern> {
     let folders = folders(look);
     if folders.len() < 2 {
         return None;
     }
     let shown = |folder: &str| if folder.is_empty() { ".".to_string() } else { folder.to_string() };
-    let told = folders
-        .iter()
-        .take(8)
-        .map(|(folder, files, lines)| format!("`{}` {files} files, {lines} lines", shown(folder)));
+    let told = folders.iter().take(8).map(|(folder, files, lines)| {
+        format!("`{}` {}, {}", shown(folder), count(*files, "file"), count(*lines, "line"))
+    });
     let detail = told.collect::<Vec<_>>().join("; ");
     let names: Vec<String> = folders.iter().take(12).map(|(folder, _, _)| shown(folder)).collect();
     Some(Pattern {

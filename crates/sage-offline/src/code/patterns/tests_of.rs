@@ -8,6 +8,7 @@ use super::super::coverage::{Coverage, subject_of};
 use super::super::facts::{FileFacts, Function};
 use super::super::look::{Look, count, percent, rounded};
 use super::super::names::Style;
+use super::framework::framework;
 use super::{Pattern, best};
 
 pub(super) fn patterns(look: &Look) -> Vec<Pattern> {
@@ -25,89 +26,6 @@ pub(super) fn patterns(look: &Look) -> Vec<Pattern> {
     patterns.extend(sentences(look, &tests));
     patterns.extend(modules(look, tests.len()));
     patterns
-}
-
-/// What a test file imports tells the framework; so do attributes that the languages have built in.
-fn framework(look: &Look, tests: &[(&FileFacts, &Function)]) -> Option<Pattern> {
-    let known = [
-        ("pytest", "pytest"),
-        ("unittest", "unittest"),
-        ("vitest", "vitest"),
-        ("@jest/globals", "jest"),
-        ("mocha", "mocha"),
-        ("chai", "chai"),
-        ("node:test", "node:test"),
-        ("@playwright/test", "playwright"),
-        ("@testing-library/react", "testing-library"),
-        ("testing", "Go testing"),
-        ("github.com/stretchr/testify/assert", "testify"),
-        ("github.com/stretchr/testify/require", "testify"),
-        ("org.junit.jupiter", "JUnit 5"),
-        ("org.junit.Test", "JUnit 4"),
-        ("org.testng", "TestNG"),
-        ("org.mockito", "Mockito"),
-        ("insta", "insta"),
-        ("proptest", "proptest"),
-        ("rstest", "rstest"),
-    ];
-    let files: HashSet<&str> = tests.iter().map(|(file, _)| file.path.as_str()).collect();
-    let of = |file: &FileFacts| {
-        let uses = |name: &str| {
-            file.imports.iter().any(|import| {
-                import.path == name
-                    || import.path.starts_with(&format!("{name}."))
-                    || import.path.starts_with(&format!("{name}:"))
-            })
-        };
-        let mut found: Vec<&str> =
-            known.iter().filter(|(import, _)| uses(import)).map(|(_, name)| *name).collect();
-        if file.language == "Rust" {
-            found.push("Rust's own test harness");
-        }
-        found
-    };
-    let test_files: Vec<&FileFacts> =
-        look.survey.files.iter().filter(|file| files.contains(file.path.as_str())).collect();
-    let mut counts: Vec<(String, Vec<String>)> = Vec::new();
-    for file in &test_files {
-        for name in of(file) {
-            match counts.iter_mut().find(|(known, _)| known == name) {
-                Some((_, places)) => places.push(file.path.clone()),
-                None => counts.push((name.to_string(), vec![file.path.clone()])),
-            }
-        }
-    }
-    if counts.is_empty() && test_files.iter().any(|file| file.language.ends_with("Script")) {
-        counts.push((runner(look)?, test_files.iter().map(|file| file.path.clone()).collect()));
-    }
-    if counts.is_empty() && test_files.iter().all(|file| file.language == "Python") {
-        counts.push(("pytest".into(), test_files.iter().map(|file| file.path.clone()).collect()));
-    }
-    counts.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
-    let (name, places) = counts.first()?.clone();
-    let rest: Vec<String> =
-        counts[1..].iter().map(|(name, places)| format!("{name} in {}", places.len())).collect();
-    let also = if rest.is_empty() { String::new() } else { format!("; also {}", rest.join(", ")) };
-    Some(Pattern {
-        kind: "tests",
-        subject: "test framework".into(),
-        predicate: "is",
-        value: json!(name),
-        title: format!("Tests use {name}"),
-        detail: format!("In {} of {}{also}.", places.len(), count(test_files.len(), "test file")),
-        share: places.len() as f64 / test_files.len() as f64,
-        places: test_files.len(),
-        examples: best(look, places),
-        exceptions: Vec::new(),
-    })
-}
-
-/// From the scripts and dependencies of `package.json`.
-fn runner(look: &Look) -> Option<String> {
-    let file = look.tree.find("package.json")?;
-    let text = look.tree.text(file)?;
-    let known = ["vitest", "jest", "mocha", "ava", "jasmine", "playwright", "cypress"];
-    known.iter().find(|name| text.contains(&format!("\"{name}"))).map(|name| name.to_string())
 }
 
 fn place(look: &Look, tests: &[(&FileFacts, &Function)]) -> Pattern {
@@ -179,13 +97,13 @@ fn modules(look: &Look, tests: usize) -> Option<Pattern> {
     let subjects: HashSet<String> =
         look.survey.files.iter().filter(|f| f.is_test).map(|f| subject_of(&f.path)).collect();
     let with_code: Vec<&FileFacts> =
-        look.products().filter(|file| file.functions.iter().any(|f| !f.in_test && f.lines > 2)).collect();
+        look.products().filter(|file| file.functions.iter().any(|f| !f.in_test && f.lines > 1)).collect();
     let is_tested = |file: &&&FileFacts| {
         subjects.contains(&subject_of(&file.path))
-            || file.functions.iter().any(|f| f.is_test || (!f.in_test && coverage.reaches(f)))
+            || file.functions.iter().any(|f| f.is_test || (!f.in_test && coverage.reaches(file, f)))
     };
     let (tested, untested): (Vec<&FileFacts>, Vec<&FileFacts>) =
-        with_code.iter().partition(|file| is_tested(&file));
+        with_code.iter().partition(|file| is_tested(file));
     let functions: usize = look.products().flat_map(|file| &file.functions).filter(|f| !f.in_test).count();
     let per_function = tests as f64 / functions.max(1) as f64;
     (with_code.len() >= 3).then(|| Pattern {

@@ -16,8 +16,11 @@ pub(super) fn patterns(look: &Look) -> Vec<Pattern> {
 
 fn of(look: &Look, language: &str) -> Vec<Pattern> {
     let files = look.products().filter(|file| file.language == language);
-    let all: Vec<(&FileFacts, &Function)> =
-        files.flat_map(|file| file.functions.iter().filter(|f| !f.in_test).map(move |f| (file, f))).collect();
+    let all: Vec<(&FileFacts, &Function)> = files
+        .flat_map(|file| {
+            file.functions.iter().filter(|f| !f.in_test && is_declared(f)).map(move |f| (file, f))
+        })
+        .collect();
     let params: usize = all.iter().map(|(_, f)| f.params).sum();
     let typed: usize = all.iter().map(|(_, f)| f.typed_params).sum();
     // A constructor gives what its name says.
@@ -45,6 +48,11 @@ fn of(look: &Look, language: &str) -> Vec<Pattern> {
     patterns
 }
 
+/// A function that is a value in an object is typed by what the object is for.
+fn is_declared(function: &Function) -> bool {
+    !function.is_expected || function.owner.is_some()
+}
+
 type Places<'a> = Vec<(&'a FileFacts, &'a Function)>;
 
 fn pattern(
@@ -60,6 +68,9 @@ fn pattern(
     let share = typed as f64 / all as f64;
     let habit = match (usual, typed) {
         (true, _) => format!("Functions have {named} ({language})"),
+        (false, _) if what == "return" && language == "TypeScript" => {
+            "Return types are mostly left to be inferred (TypeScript)".into()
+        }
         (false, 0) => format!("Functions have no {named} ({language})"),
         (false, _) => format!("Few functions have {named} ({language})"),
     };

@@ -11,7 +11,7 @@ pub(super) fn read(lines: &[&str], at: usize) -> Option<(Trace, usize)> {
     }
     let message = message(lines[at].trim())?;
     let has_place = frames.iter().any(|frame: &Frame| !frame.path.is_empty());
-    has_place.then(|| (Trace { sort: "JavaScript error", message, frames, line: at }, next))
+    has_place.then_some((Trace { sort: "JavaScript error", message, frames, line: at }, next))
 }
 
 /// `TypeError: x is not a function`, also after `Uncaught` or the time.

@@ -14,6 +14,8 @@ use crate::walk::Tree;
 
 /// More than these are sub-projects of sub-projects.
 const MAX_COMMANDS: usize = 8;
+/// Folders with a manifest beyond these are somebody's collection.
+const MAX_FOLDERS: usize = 12;
 /// Folders deeper than this are examples and fixtures.
 const MAX_DEPTH: usize = 2;
 /// Manifests in folders of these names are not the project's own.
@@ -113,6 +115,9 @@ fn folders(tree: &Tree) -> Vec<String> {
         let member = tree.find(name).is_some();
         if !deep && !foreign && !member && !found.iter().any(|known| known == folder) {
             found.push(folder.to_string());
+        }
+        if found.len() == MAX_FOLDERS {
+            break;
         }
     }
     found

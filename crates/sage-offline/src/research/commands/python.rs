@@ -59,7 +59,7 @@ fn sources(place: &Place) -> Vec<String> {
     let start = place.path("");
     let mut found: Vec<String> = Vec::new();
     for file in place.tree.files.iter().filter(|file| file.extension() == "py") {
-        let Some(rest) = file.path.strip_prefix(&start) else { continue };
+        let Some(rest) = file.path.strip_prefix(&start).filter(|rest| !is_aside(rest)) else { continue };
         let top = rest.split('/').next().unwrap_or(rest);
         let plain = top.chars().all(|c| c.is_alphanumeric() || "._-".contains(c)) && !top.starts_with('-');
         if plain && !found.iter().any(|known| known == top) {
@@ -67,6 +67,11 @@ fn sources(place: &Place) -> Vec<String> {
         }
     }
     found
+}
+
+/// Examples and fixtures are not the project.
+fn is_aside(path: &str) -> bool {
+    path.split('/').any(|part| ["examples", "example", "fixtures", "testdata", "demo"].contains(&part))
 }
 
 fn prefix(place: &Place) -> &'static str {
@@ -100,5 +105,7 @@ fn unittest(place: &Place) -> Option<String> {
     let is_test =
         |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
     let mut tests = place.tree.files.iter().filter(|file| is_test(file.name()));
-    tests.find_map(|file| file.path.strip_prefix(&start).map(str::to_string))
+    // Deeper ones belong to something else.
+    let near = |rest: &&str| rest.matches('/').count() <= 2 && !is_aside(rest);
+    tests.find_map(|file| file.path.strip_prefix(&start).filter(near).map(str::to_string))
 }

@@ -38,6 +38,7 @@ pub(crate) fn comments(text: &str, extension: &str) -> Vec<Piece> {
     let mut block: Option<&'static str> = None;
     // A docstring stands below what it is about.
     let mut above = "";
+    let mut fenced = false;
     for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         let docstring = kind == Kind::Hash && (block.is_some() || !trimmed.starts_with('#'));
@@ -45,10 +46,13 @@ pub(crate) fn comments(text: &str, extension: &str) -> Vec<Piece> {
         let ends = docstring && said.is_some() && goes_on.is_none();
         block = goes_on;
         match said {
-            Some(words) => add(&mut open, words, at + 1),
+            Some(words) => add(&mut open, &mut fenced, words, at + 1),
             // Attributes may stand between a comment and what it is about.
             None if trimmed.starts_with("#[") || trimmed.starts_with('@') => {}
-            None => close(&mut found, &mut open, trimmed),
+            None => {
+                fenced = false;
+                close(&mut found, &mut open, trimmed);
+            }
         }
         if ends {
             close(&mut found, &mut open, above);
@@ -106,10 +110,21 @@ fn opened<'a>(rest: &'a str, end: &'static str) -> (Option<&'a str>, Option<&'st
     }
 }
 
-fn add(open: &mut Piece, words: &str, number: usize) {
+fn add(open: &mut Piece, fenced: &mut bool, words: &str, number: usize) {
     // Code that was put out of use, and lines that only draw.
-    let code = words.ends_with([';', '{', '}']) || words.starts_with("```");
-    if code || open.text.len() > MAX_TEXT || !words.chars().any(char::is_alphanumeric) {
+    let code = words.ends_with([';', '{', '}']);
+    if words.starts_with("```") {
+        *fenced = !*fenced;
+    } else if *fenced && open.code.len() < MAX_TEXT {
+        open.code.push_str(words);
+        open.code.push('\n');
+    }
+    if *fenced
+        || words.starts_with("```")
+        || code
+        || open.text.len() > MAX_TEXT
+        || !words.chars().any(char::is_alphanumeric)
+    {
         return;
     }
     if open.text.is_empty() {
@@ -117,7 +132,7 @@ fn add(open: &mut Piece, words: &str, number: usize) {
     } else {
         open.text.push(' ');
     }
-    open.text.push_str(words);
+    open.text.push_str(&words.split_whitespace().collect::<Vec<_>>().join(" "));
 }
 
 fn close(found: &mut Vec<Piece>, open: &mut Piece, next: &str) {
@@ -144,13 +159,13 @@ mod tests {
     // covers: R6
     #[test]
     fn comments_of_rust_javascript_and_python() {
-        let rust = "//! Orders and how they are paid for.\n\nuse x;\n\n/// Takes the money of an order,\n/// once only.\n\
+        let rust = "//! Orders and   how they are paid for.\n//! ```text\n//!  a --> b\n//! ```\n\nuse x;\n\n/// Takes the money of an order,\n/// once only.\n\
                     #[must_use]\npub fn pay() {\n    // let a = 1;\n    // short one\n}\n";
         assert_eq!(
             told(rust, "rs"),
             [
                 "1 : Orders and how they are paid for.",
-                "5 pub fn pay(): Takes the money of an order, once only."
+                "8 pub fn pay(): Takes the money of an order, once only."
             ]
         );
         let script = "/**\n * Takes the money of an order once.\n */\nexport function pay() {}\n/* Copyright of somebody \

@@ -15,8 +15,8 @@ pub(crate) fn excerpt(text: &str, most: usize, query: &Query) -> String {
     let mut shown = if start > 0 { "... ".to_string() } else { String::new() };
     for (at, sentence) in sentences.iter().enumerate().skip(start) {
         if shown.len() + sentence.len() > most {
-            if at == start {
-                shown.push_str(&cut(sentence, most));
+            if at == start || shown.len() < most / 2 {
+                shown.push_str(&cut(sentence, most - shown.len()));
             }
             break;
         }
@@ -72,7 +72,7 @@ mod tests {
         let query = Query::new(&["money"]);
         assert_eq!(excerpt(text, 42, &query), "... Money is paid at the end of it all.");
         assert_eq!(excerpt(text, 500, &query), text);
-        assert_eq!(excerpt(text, 30, &Query::default()), "One is here.");
+        assert_eq!(excerpt(text, 30, &Query::default()), "One is here. Two is e.g. ...");
         assert_eq!(cut("aa bb\u{e9}cc", 6), "aa ...");
     }
 }

@@ -22,11 +22,15 @@ use prose::Piece;
 /// What a large project has beyond these says little more.
 const MAX_DOCUMENTS: usize = 400;
 const MAX_CODE_FILES: usize = 1_500;
+/// Of all documents, and of all code.
+const MAX_BYTES: u64 = 12 * 1024 * 1024;
 const MAX_PASSAGES: usize = 40_000;
 /// Of one file in one answer, so that one long document does not hide the others.
 const MAX_PER_PATH: usize = 3;
 /// Less than this is by chance.
 const LEAST_RELEVANCE: f64 = 0.1;
+/// Which part of its relevance a passage owes to what is shown of it.
+const SHOWN_PART: f64 = 0.7;
 /// Of a passage shown.
 const SHOWN: usize = 400;
 
@@ -66,6 +70,8 @@ pub(crate) struct Passage {
     pub line: usize,
     pub origin: Origin,
     counted: Counted,
+    /// The share of the title's terms in what is shown; what only a code block has counts for less.
+    share: f64,
 }
 
 impl Passage {
@@ -102,7 +108,7 @@ impl<'q> Library<'q> {
 
     /// README, docs, changelog, decisions: what the project wrote for people.
     pub fn add_documents(&mut self, tree: &Tree) {
-        for file in documents(tree).into_iter().take(MAX_DOCUMENTS) {
+        for file in within(documents(tree).into_iter().take(MAX_DOCUMENTS)) {
             let Some(text) = tree.text(file) else { continue };
             let origin = if is_changelog(file.name()) { Origin::Changelog } else { Origin::Document };
             self.documents += 1;
@@ -114,7 +120,7 @@ impl<'q> Library<'q> {
     pub fn add_comments(&mut self, tree: &Tree) {
         let code =
             tree.files.iter().filter(|file| comments::is_code(file.extension()) && !is_test(&file.path));
-        for file in code.take(MAX_CODE_FILES) {
+        for file in within(code.take(MAX_CODE_FILES)) {
             let Some(text) = tree.text(file) else { continue };
             self.code_files += 1;
             self.add(&file.path, &file.path, Origin::Comment, comments::comments(&text, file.extension()));
@@ -144,10 +150,12 @@ impl<'q> Library<'q> {
                 return;
             }
             let heads = piece.headings.join(" > ");
-            let counted = self.counter.count(&[title, &heads, &piece.text, &piece.code]);
+            let shown = self.counter.count(&[title, &heads, &piece.text]);
+            let counted = shown.clone() + self.counter.count(&[&piece.code]);
+            let share = SHOWN_PART * shown.share() + (1.0 - SHOWN_PART) * counted.share();
             let title = if heads.is_empty() { title.to_string() } else { format!("{title}: {heads}") };
             let (text, line) = (piece.text, piece.line);
-            self.passages.push(Passage { title, text, path: path.to_string(), line, origin, counted });
+            self.passages.push(Passage { title, text, path: path.to_string(), line, origin, counted, share });
         }
     }
 
@@ -159,9 +167,8 @@ impl<'q> Library<'q> {
         let best = scores.iter().copied().fold(0.0, f64::max);
         let mut hits = Vec::new();
         for (passage, score) in taken.into_iter().zip(scores) {
-            let relevance =
-                score / best.max(f64::MIN_POSITIVE) * passage.counted.share() * passage.origin.weight();
-            if relevance >= LEAST_RELEVANCE {
+            let relevance = score / best.max(f64::MIN_POSITIVE) * passage.share * passage.origin.weight();
+            if relevance >= LEAST_RELEVANCE && passage.counted.meets() {
                 hits.push(Hit { passage, relevance });
             }
         }
@@ -187,21 +194,36 @@ impl<'q> Library<'q> {
             relevance: rounded(hit.relevance),
             evidence: vec![passage.evidence()],
             kind: if passage.origin.is_foreign() { "dependency" } else { "document" }.to_string(),
-            confidence: rounded(passage.counted.share()),
+            confidence: rounded(passage.share),
         }
     }
 
     /// What was searched, for `method`.
     pub fn searched(&self) -> String {
-        let mut parts = vec![format!("{} documents", self.documents)];
+        let mut parts = Vec::new();
+        if self.documents > 0 {
+            parts.push(format!("{} documents", self.documents));
+        }
         if self.code_files > 0 {
             parts.push(format!("comments of {} code files", self.code_files));
         }
         if self.foreign > 0 {
             parts.push(format!("{} documents of dependencies", self.foreign));
         }
+        if parts.is_empty() {
+            parts.push("no documents".to_string());
+        }
         format!("{} as {} passages", parts.join(", "), self.passages.len())
     }
+}
+
+/// The first files that are together not too much to read.
+pub(crate) fn within<'a>(files: impl Iterator<Item = &'a File>) -> impl Iterator<Item = &'a File> {
+    let mut total = 0;
+    files.take_while(move |file| {
+        total += file.bytes;
+        total <= MAX_BYTES
+    })
 }
 
 pub(crate) fn rounded(number: f64) -> f64 {
@@ -244,5 +266,6 @@ pub(crate) fn is_test(path: &str) -> bool {
         path.split('/').any(|part| ["tests", "test", "__tests__", "testdata", "fixtures"].contains(&part));
     let name = path.rsplit('/').next().unwrap_or(path);
     let marks = [".test.", ".spec.", "_test.", "-test."];
-    folder || name.starts_with("test_") || marks.iter().any(|mark| name.contains(mark))
+    let whole = ["tests", "test"].contains(&name.split('.').next().unwrap_or(name));
+    folder || whole || name.starts_with("test_") || marks.iter().any(|mark| name.contains(mark))
 }

@@ -33,7 +33,10 @@ fn underlined_headings_and_points() {
 // covers: R6
 #[test]
 fn a_table_of_contents_and_comments_are_nothing() {
-    assert_eq!(told("# A\n- [One](#one)\n- [Two](#two)\n<!-- hidden\nwords -->\n"), Vec::<String>::new());
+    assert_eq!(
+        told("# A\n- [One](#one)\n- [Two](#two)\n<!-- hidden\nwords -->\n[`a b`]: https://x.y\n"),
+        Vec::<String>::new()
+    );
     assert_eq!(
         plain("a < b, [x], 2*3, *so* **it** `*.rs <T>` ![pic](y)"),
         "a < b, [x], 2*3, so it `*.rs <T>`"

@@ -19,6 +19,8 @@ pub(crate) struct Piece {
     pub code: String,
     /// From 1.
     pub line: usize,
+    /// Of a list or a table.
+    pub point: bool,
 }
 
 /// What a paragraph consists of.
@@ -100,7 +102,7 @@ impl Splitter {
             }
         } else if line.starts_with("    ") && self.open.text.is_empty() && self.sort == Sort::Prose {
             self.code(line);
-        } else if !trimmed.starts_with(".. ") {
+        } else if !trimmed.starts_with(".. ") && !is_reference(trimmed) {
             self.push(&plain(trimmed.trim_start_matches("> ")), number);
         }
     }
@@ -158,7 +160,7 @@ impl Splitter {
 
     fn flush(&mut self) {
         let mut piece = std::mem::take(&mut self.open);
-        self.sort = Sort::Prose;
+        piece.point = std::mem::take(&mut self.sort) == Sort::Points;
         if !piece.text.chars().any(char::is_alphanumeric) {
             return;
         }
@@ -181,6 +183,12 @@ fn heading(line: &str) -> Option<(usize, String)> {
     let level = line.len() - title.len();
     (level <= 6 && title.starts_with(' ') && !title.trim().is_empty())
         .then(|| (level, plain(title.trim().trim_end_matches(mark).trim())))
+}
+
+/// `[name]: https://...`
+fn is_reference(line: &str) -> bool {
+    line.starts_with('[')
+        && line.split_once("]: ").is_some_and(|(name, _)| !name.contains(' ') || name.len() < 60)
 }
 
 fn underline(line: &str) -> Option<char> {

@@ -90,7 +90,8 @@ fn in_text(path: &str, text: &str, base: f64, query: &Query) -> Vec<Finding> {
             let line = line_of(text, rest, sentence).unwrap_or(rest);
             rest = line;
             let sentence = sentence.trim();
-            if found.len() == MAX_PER_FILE || !is_rule(sentence) {
+            let below = piece.point && piece.headings.last().is_some_and(|heading| is_of_rules(heading));
+            if found.len() == MAX_PER_FILE || !(is_rule(sentence) || (below && is_statement(sentence))) {
                 continue;
             }
             let heads = piece.headings.join(" ");
@@ -117,6 +118,18 @@ fn line_of(text: &str, from: usize, sentence: &str) -> Option<usize> {
     let start = start.join(" ");
     let mut lines = text.lines().enumerate().skip(from - 1).take(40);
     lines.find(|(_, line)| prose::plain(line).contains(&start)).map(|(at, _)| at + 1)
+}
+
+/// Below such a heading every point is a rule.
+fn is_of_rules(heading: &str) -> bool {
+    let lower = heading.to_lowercase();
+    ["style", "rules", "convention", "guideline", "standards", "principles"]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+fn is_statement(sentence: &str) -> bool {
+    (4..=60).contains(&sentence.split_whitespace().count()) && !sentence.ends_with(['?', ':'])
 }
 
 fn is_rule(sentence: &str) -> bool {
@@ -146,7 +159,7 @@ mod tests {
         let dir = project(&[
             (
                 "CLAUDE.md",
-                "# Rules\n\nThis is a shop. You must never\nlog card numbers. It sells books.\n\n- Use `Money`, not floats.\n- Prices are fun.\n",
+                "# Rules\n\nThis is a shop. You must never\nlog card numbers. It sells books.\n\n- Use `Money`, not floats.\n- Prices are whole numbers of cents.\n\n## Jokes\n- Prices are fun for everybody.\n",
             ),
             ("docs/CONTRIBUTING.md", "Always run the tests before a commit.\n"),
             ("docs/notes.md", "You must not see this.\n"),
@@ -159,6 +172,7 @@ mod tests {
             [
                 "CLAUDE.md:3 0.73 Rules: You must never log card numbers.",
                 "CLAUDE.md:6 0.45 Rules: Use `Money`, not floats.",
+                "CLAUDE.md:7 0.45 Rules: Prices are whole numbers of cents.",
                 "docs/CONTRIBUTING.md:1 0.35 Always run the tests before a commit.",
             ]
         );

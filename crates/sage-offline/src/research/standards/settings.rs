@@ -133,7 +133,11 @@ pub(super) fn rules(tree: &Tree, query: &Query) -> Vec<Finding> {
             let section = file.sections.is_empty()
                 || file.sections.iter().any(|start| in_section(&setting.section, start));
             let key = file.keys.is_empty() || file.keys.iter().any(|start| setting.key.starts_with(start));
-            section && key && !setting.value.is_empty() && !["{", "["].contains(&setting.value)
+            section
+                && key
+                && !setting.value.is_empty()
+                && !["{", "[", "\"allow\"", "\"off\""].contains(&setting.value)
+                && setting.key != "root"
         };
         for setting in settings(&text).into_iter().filter(wanted).take(MAX_PER_FILE) {
             let place = if file.tool.is_empty() || !file.sections.is_empty() {
@@ -202,7 +206,7 @@ fn settings(text: &str) -> Vec<Setting<'_>> {
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         let header = line.strip_prefix('[').and_then(|rest| rest.trim_end().strip_suffix(']'));
-        if let Some(name) = header.filter(|name| !name.contains([',', '='])) {
+        if let Some(name) = header.filter(|name| !name.contains(['"', '\'', '='])) {
             section = name.trim_matches(['[', ']']).to_string();
         } else if let Some((key, value)) = split(line) {
             found.push(Setting { line: at + 1, section: section.clone(), key, value });
@@ -263,7 +267,6 @@ mod tests {
         assert_eq!(
             told,
             [
-                ".editorconfig:1 editorconfig: root = true 0.25",
                 ".editorconfig:4 editorconfig [*.py]: indent_size = 4 0.25",
                 "rustfmt.toml:1 rustfmt: max_width = 110 0.25",
                 "Cargo.toml:4 workspace.lints.clippy: unwrap_used = \"warn\" 0.25",

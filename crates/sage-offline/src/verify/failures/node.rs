@@ -53,7 +53,10 @@ fn message(said: &[&str]) -> String {
     };
     let start = said.iter().position(|line| tells(&line)).unwrap_or(0);
     let stack = |line: &str| line.trim_start().starts_with("at ") || line.trim_start().starts_with('❯');
-    let lines = said[start..].iter().take_while(|line| !stack(line)).filter(|line| !line.trim().is_empty());
+    // TAP goes on with fields of its own.
+    let ends = |line: &str| stack(line) || line.trim_start().starts_with("code: ");
+    let told = |line: &&&str| !line.trim().is_empty() && line.trim() != "error: |-";
+    let lines = said[start..].iter().take_while(|line| !ends(line)).filter(told);
     lines.take(8).map(|line| line.trim()).collect::<Vec<_>>().join("\n")
 }
 

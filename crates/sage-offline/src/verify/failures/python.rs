@@ -21,7 +21,7 @@ pub fn failures(lines: &[&str], places: &Places) -> Vec<Failure> {
 fn place_of(lines: &[&str], path: &str, name: &str, places: &Places) -> Vec<String> {
     let short = name.split("::").skip(1).collect::<Vec<_>>().join(".");
     let is_heading = |line: &&str| line.starts_with("____") && line.trim_matches(['_', ' ']) == short;
-    let start = lines.iter().position(|line| is_heading(&line)).map_or(0, |at| at + 1);
+    let start = lines.iter().position(is_heading).map_or(0, |at| at + 1);
     let section = lines[start..].iter().take_while(|line| !line.starts_with("____"));
     let place = section.filter(|line| line.starts_with(path)).find_map(|line| places.first_in(line));
     place.into_iter().collect()
@@ -52,7 +52,7 @@ fn unittest(lines: &[&str], places: &Places) -> Vec<Failure> {
 /// The lines after the last one of the traceback itself.
 fn message(trace: &[&str]) -> String {
     let inside = |line: &&str| line.starts_with("  ") || line.starts_with("Traceback");
-    let start = trace.iter().rposition(|line| inside(&line)).map_or(0, |at| at + 1);
+    let start = trace.iter().rposition(inside).map_or(0, |at| at + 1);
     let said = trace[start..].iter().take_while(|line| !line.starts_with("----"));
     said.filter(|line| !line.trim().is_empty()).copied().collect::<Vec<_>>().join("\n")
 }

@@ -49,6 +49,7 @@ impl World {
             min_free_bytes: 0,
             approvals: Default::default(),
             wakes: None,
+            cache: None,
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

@@ -24,7 +24,45 @@ pub struct File {
     pub prices: BTreeMap<String, Price>,
     pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
+    pub cache: CacheFile,
+    pub gc: GcFile,
     pub alerts: Option<AlertsFile>,
+    pub mcp: BTreeMap<String, McpFile>,
+    pub operations: BTreeMap<String, OperationFile>,
+}
+
+/// An MCP server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct McpFile {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub timeout: Option<Time>,
+}
+
+/// The tool that carries out a named operation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OperationFile {
+    pub server: String,
+    pub tool: String,
+    pub arguments: Option<serde_json::Map<String, serde_json::Value>>,
+    pub on_unknown: Option<String>,
+    /// `false`: the tool's result has a shape of its own.
+    pub schema: Option<bool>,
+}
+
+/// What the clean-up leaves.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct GcFile {
+    pub auto: Option<bool>,
+    pub older_than: Option<Time>,
+    pub keep: Option<usize>,
+    pub max_size: Option<Size>,
 }
 
 /// Milliseconds, or text such as `"10m"`.
@@ -134,6 +172,14 @@ pub struct AlertsFile {
     pub reloads: Option<u32>,
     pub resume: Option<f64>,
     pub errors: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct CacheFile {
+    pub enabled: Option<bool>,
+    pub ttl: Option<Time>,
+    pub max_size: Option<Size>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,8 +1,11 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
 mod alerts;
+mod cache;
 mod file;
+mod gc;
 mod pools;
+mod servers;
 mod shown;
 mod targets;
 mod values;
@@ -16,16 +19,20 @@ use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
 use sage_core::price::PriceTable;
+use sage_core::read::Binding;
+use sage_engine::cache::CacheConfig;
 use sage_engine::run_loop::Affinity;
 use sage_engine::run_loop::Approvals;
 
 use super::failure::Failure;
 pub use file::File;
-use file::{AgentFile, Size, Time};
+use file::{AgentFile, OperationFile, Size, Time};
+pub use gc::GcConfig;
+pub use servers::Servers;
 pub use shown::rates_text;
 pub use targets::{Targets, check_name, known_agents};
-use values::{bytes, number, plain_name, switch, time, wrong};
-pub use values::{duration, priority};
+pub use values::{bytes, duration, priority};
+use values::{number, plain_name, switch, time, wrong};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -53,8 +60,12 @@ pub struct Config {
     pub agent_budgets: BTreeMap<String, Cap>,
     pub targets: Targets,
     pub affinity: Vec<Affinity>,
+    pub gc: GcConfig,
+    /// `None` if it is switched off.
+    pub cache: Option<CacheConfig>,
     /// Only where the file says something about them.
     pub alerts: Option<Thresholds>,
+    pub servers: Servers,
     pub settings: Vec<Setting>,
 }
 
@@ -74,10 +85,10 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
             Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),
         };
-        Config::from(file)
+        Config::from(file, root)
     }
 
-    fn from(file: File) -> Result<Config, Failure> {
+    fn from(file: File, root: &Path) -> Result<Config, Failure> {
         let mut settings = Vec::new();
         let parallel = pick(
             &mut settings,
@@ -113,6 +124,9 @@ impl Config {
         let targets = Targets::of(&file, &providers)?;
         shown::targets(&mut settings, &file, &targets);
         tell_prices(&mut settings, &file);
+        let cache = cache::read(&mut settings, &file)?;
+        let servers = Servers::of(&file, root)?;
+        shown::servers(&mut settings, &file, &servers);
         Ok(Config {
             alerts: alerts::read(&mut settings, &file)?,
             parallel,
@@ -127,9 +141,12 @@ impl Config {
             ageing_ms: time("ageing", &ageing)?,
             affinity: affinity(&mut settings, &file, &pools)?,
             agent_budgets: agent_budgets(&file)?,
+            gc: gc::of(&mut settings, &file)?,
             pools,
             providers,
+            servers,
             targets,
+            cache,
             file,
             settings,
         })
@@ -155,6 +172,21 @@ impl Config {
             (name.clone(), config)
         };
         self.file.agents.iter().map(agent).collect()
+    }
+
+    /// Named operations that tools of servers carry out.
+    pub fn bindings(&self) -> BTreeMap<String, Binding> {
+        let binding = |(name, bound): (&String, &OperationFile)| {
+            let binding = Binding {
+                server: bound.server.clone(),
+                tool: bound.tool.clone(),
+                arguments: bound.arguments.clone(),
+                on_unknown: bound.on_unknown.clone(),
+                is_checked: bound.schema != Some(false),
+            };
+            (name.clone(), binding)
+        };
+        self.file.operations.iter().map(binding).collect()
     }
 
     /// The built-in prices and those of the project.

@@ -1,9 +1,9 @@
-//! Targets and agents as `sage config` shows them.
+//! Targets, agents and servers as `sage config` shows them.
 
 use sage_core::target::{BreakerPolicy, QuotaPolicy};
 
 use super::file::File;
-use super::{FROM_FILE, FROM_NOWHERE, Setting, Targets, tell};
+use super::{FROM_FILE, FROM_NOWHERE, Servers, Setting, Targets, tell};
 use crate::display::text::{argument, clock_text, plural};
 
 pub(super) fn targets(settings: &mut Vec<Setting>, file: &File, targets: &Targets) {
@@ -33,6 +33,19 @@ pub(super) fn agents(settings: &mut Vec<Setting>, file: &File) {
         if let Some(budget) = &agent.budget {
             tell(settings, format!("agents.{name}.budget"), budget.clone(), FROM_FILE);
         }
+    }
+}
+
+pub(super) fn servers(settings: &mut Vec<Setting>, file: &File, servers: &Servers) {
+    for (name, server) in &servers.known {
+        let source = if file.mcp.contains_key(name) { FROM_FILE } else { super::servers::FILE };
+        let words: Vec<String> =
+            [&server.command].into_iter().chain(&server.args).map(|word| argument(word)).collect();
+        tell(settings, format!("mcp.{name}.command"), words.join(" "), source);
+    }
+    for (name, bound) in &file.operations {
+        let value = format!("{} of {}", bound.tool, bound.server);
+        tell(settings, format!("operations.{name}"), value, FROM_FILE);
     }
 }
 

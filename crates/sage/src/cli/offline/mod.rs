@@ -3,6 +3,7 @@
 //! Most of what it can do is in `sage-offline`; what needs Sage's own stores (skills, tickets, runs) is here. It is
 //! started for every such step and must be quick, so it comes before the command line is parsed.
 
+pub mod skills;
 mod statistics;
 mod tickets;
 
@@ -28,6 +29,7 @@ fn perform(request: &Request) -> Result<Answer, Trouble> {
     let result = match request.operation.as_str() {
         "tickets.create" => own(tickets::create(&request.project, &run(), &request.feature, &request.steps))?,
         "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
+        "skills.discover" => own(skills::discover(&request.project, &request.title, &request.params))?,
         "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
         _ => sage_offline::perform(request)?,
     };

@@ -1,0 +1,132 @@
+//! Entries on disk: read, written, used, listed, removed. Every write is one rename.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use sage_core::digest::Digest;
+
+use super::{Cache, Damage, Entry, YOUNG_MS};
+use crate::blobs::MAX_BLOB_BYTES;
+use crate::vfs;
+
+/// Looking for room in vain is not done more often than this.
+const LOOK_AGAIN_MS: u64 = 60_000;
+const SUFFIX: &str = ".json";
+
+#[derive(Debug)]
+pub enum Found {
+    Nothing,
+    Entry(Box<Entry>),
+    /// It was there and cannot be used; it is gone now.
+    Damaged(String),
+}
+
+impl Cache {
+    fn path(&self, key: &Digest) -> PathBuf {
+        self.dir.join(format!("{key}{SUFFIX}"))
+    }
+
+    /// The entry of a key, however old.
+    pub fn find(&self, key: &Digest) -> Found {
+        let path = self.path(key);
+        let damage = match self.vfs.read(&path, MAX_BLOB_BYTES) {
+            Ok(bytes) => match Entry::open(&bytes) {
+                Ok(entry) if entry.key == *key => return Found::Entry(Box::new(entry)),
+                Ok(_) => Damage::Misplaced.to_string(),
+                Err(damage) => damage.to_string(),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
+            Err(error) => error.to_string(),
+        };
+        // If it cannot be removed, it is found to be damaged the next time.
+        let _ = self.vfs.remove_file(&path);
+        Found::Damaged(damage)
+    }
+
+    pub fn put(&self, entry: &Entry) -> io::Result<()> {
+        let bytes = entry.seal().map_err(io::Error::other)?;
+        if bytes.len() as u64 > self.config.max_bytes {
+            return Err(io::Error::other("the result is larger than the cache"));
+        }
+        self.vfs.create_dir_all(&self.dir)?;
+        vfs::write_atomic(self.vfs.as_ref(), &self.path(&entry.key), &bytes)
+    }
+
+    /// Notes that it was used. A note that is lost costs nothing but the order of removal.
+    pub fn used(&self, key: &Digest, now_ms: u64) {
+        // Read again: it may have been removed, or replaced by a newer one.
+        if let Found::Entry(mut entry) = self.find(key) {
+            entry.last_used_ms = entry.last_used_ms.max(now_ms);
+            entry.uses = entry.uses.saturating_add(1);
+            let _ = self.put(&entry);
+        }
+    }
+
+    fn keys(&self) -> Vec<Digest> {
+        let names = self.vfs.list(&self.dir).unwrap_or_default();
+        names.iter().filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok()).collect()
+    }
+
+    /// All entries that are whole, with the size of their files, those that were used last first.
+    pub fn entries(&self) -> Vec<(Entry, u64)> {
+        let sized = |key: Digest| {
+            let bytes = self.vfs.metadata(&self.path(&key)).ok()?.len;
+            match self.find(&key) {
+                Found::Entry(entry) => Some((*entry, bytes)),
+                _ => None,
+            }
+        };
+        let mut all: Vec<(Entry, u64)> = self.keys().into_iter().filter_map(sized).collect();
+        all.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.last_used_ms));
+        all
+    }
+
+    /// The newest result of this very step of a feature, whatever it was made from; `item` tells items of a
+    /// fan-out apart.
+    pub(crate) fn newest_of(
+        &self,
+        operation: &str,
+        step: &str,
+        feature: &str,
+        item: Option<&String>,
+    ) -> Option<Entry> {
+        let same = |entry: &Entry| {
+            (entry.operation.as_str(), entry.step.as_str(), entry.feature.as_str())
+                == (operation, step, feature)
+                && entry.parts.get("item") == item
+        };
+        let all = self.entries().into_iter().map(|(entry, _)| entry);
+        all.filter(same).max_by_key(|entry| entry.created_ms)
+    }
+
+    /// Gives the bytes that became free; another process may have been faster.
+    pub fn remove(&self, key: &Digest) -> Option<u64> {
+        let path = self.path(key);
+        let bytes = self.vfs.metadata(&path).ok()?.len;
+        self.vfs.remove_file(&path).ok().map(|()| bytes)
+    }
+
+    /// Room for what was just kept: the least recently used go, but none that is younger than a day.
+    pub fn make_room(&self, now_ms: u64) {
+        if now_ms < self.look_again_ms.load(Ordering::Relaxed) {
+            return;
+        }
+        let size = |key: &Digest| self.vfs.metadata(&self.path(key)).map_or(0, |meta| meta.len);
+        let mut total: u64 = self.keys().iter().map(size).sum();
+        if total <= self.config.max_bytes {
+            return;
+        }
+        for (entry, bytes) in self.entries().into_iter().rev() {
+            if total <= self.config.max_bytes {
+                return;
+            }
+            if entry.age_ms(now_ms) >= YOUNG_MS && self.remove(&entry.key).is_some() {
+                total -= bytes.min(total);
+            }
+        }
+        if total > self.config.max_bytes {
+            self.look_again_ms.store(now_ms + LOOK_AGAIN_MS, Ordering::Relaxed);
+        }
+    }
+}

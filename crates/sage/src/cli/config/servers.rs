@@ -1,0 +1,158 @@
+//! MCP servers: `[mcp.<name>]` of sage.toml, and those that the project's `.mcp.json` names for everybody.
+//!
+//! `.mcp.json` belongs to others: what is in it and cannot be used is left out with a note, never an error.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sage_agents::McpServer;
+use serde_json::Value;
+
+use super::file::{File, McpFile};
+use super::values::{plain_name, time, wrong};
+use crate::cli::failure::Failure;
+
+pub const FILE: &str = ".mcp.json";
+/// A list of servers is short.
+const MAX_BYTES: u64 = 1 << 20;
+
+#[derive(Clone, Debug, Default)]
+pub struct Servers {
+    pub known: BTreeMap<String, McpServer>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Servers {
+    pub fn of(file: &File, root: &Path) -> Result<Servers, Failure> {
+        let mut servers = Servers::default();
+        servers.add_shared(&root.join(FILE), &|name| std::env::var(name).ok());
+        for (name, given) in &file.mcp {
+            servers.known.insert(name.clone(), stated(name, given)?);
+        }
+        for server in servers.known.values_mut() {
+            server.cwd = Some(root.to_path_buf());
+        }
+        Ok(servers)
+    }
+
+    fn add_shared(&mut self, path: &Path, variable: &dyn Fn(&str) -> Option<String>) {
+        let listed = match read(path) {
+            Ok(None) => return,
+            Ok(Some(value)) => value,
+            Err(why) => return self.notes.push(format!("{FILE} is not used: {why}")),
+        };
+        for (name, value) in listed["mcpServers"].as_object().into_iter().flatten() {
+            match shared(name, value, variable) {
+                Ok(server) => drop(self.known.insert(name.clone(), server)),
+                Err(why) => {
+                    self.notes.push(format!("`{}` of {FILE} is not used: {why}", name.escape_debug()));
+                }
+            }
+        }
+    }
+}
+
+fn stated(name: &str, given: &McpFile) -> Result<McpServer, Failure> {
+    let key = format!("mcp.{name}");
+    plain_name(&key, name)?;
+    if given.command.trim().is_empty() {
+        return Err(wrong(&format!("{key}.command"), "it is empty")
+            .hint(format!("[mcp.{name}] command = \"program\" in sage.toml")));
+    }
+    let timeout_ms =
+        given.timeout.as_ref().map(|limit| time(&format!("{key}.timeout"), limit)).transpose()?;
+    Ok(McpServer {
+        command: given.command.clone(),
+        args: given.args.clone(),
+        env: given.env.clone(),
+        cwd: None,
+        timeout_ms,
+    })
+}
+
+fn read(path: &Path) -> Result<Option<Value>, String> {
+    match path.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        Ok(metadata) if metadata.len() > MAX_BYTES => return Err("it is larger than 1 MiB".into()),
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+}
+
+fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<McpServer, String> {
+    plain_name(FILE, name).map_err(|_| "its name has spaces, `/` or `:`".to_string())?;
+    let kind = value["type"].as_str().unwrap_or("stdio");
+    if kind != "stdio" || value["url"].is_string() {
+        return Err("servers that are reached by HTTP are not available in this version".into());
+    }
+    let text =
+        |value: &Value| expanded(value.as_str().ok_or("`command`, `args` and `env` are texts")?, variable);
+    let args = value["args"].as_array().into_iter().flatten().map(text).collect::<Result<_, _>>()?;
+    let env = value["env"].as_object().into_iter().flatten();
+    let env = env.map(|(name, value)| Ok((name.clone(), text(value)?))).collect::<Result<_, String>>()?;
+    let command = text(&value["command"])?;
+    if command.trim().is_empty() {
+        return Err("its `command` is empty".into());
+    }
+    Ok(McpServer { command, args, env, ..McpServer::default() })
+}
+
+/// `${NAME}` and `${NAME:-what it is if NAME is not set}`; anything else stays as it is.
+fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let (mut rest, mut out) = (text, String::new());
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((inside, after)) = after.split_once('}') else { break };
+        let (name, default) = inside.split_once(":-").map_or((inside, None), |(name, it)| (name, Some(it)));
+        let set = variable(name).filter(|value| default.is_none() || !value.is_empty());
+        let value = set.or(default.map(str::to_string));
+        out.push_str(before);
+        out.push_str(&value.ok_or_else(|| format!("the variable `{name}` is not set"))?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(name: &str) -> Option<String> {
+        [("HOME", "/home/me"), ("EMPTY", "")].iter().find(|(it, _)| *it == name).map(|(_, v)| v.to_string())
+    }
+
+    #[test]
+    fn variables_are_filled_in() {
+        let expand = |text: &str| expanded(text, &variable);
+        assert_eq!(expand("a ${HOME}/x ${HOME:-no}"), Ok("a /home/me/x /home/me".into()));
+        assert_eq!(expand("${NONE:-a:-b}${EMPTY:-c}${EMPTY}"), Ok("a:-bc".into()));
+        assert_eq!(expand("$HOME ${HOME"), Ok("$HOME ${HOME".into()));
+        assert_eq!(expand("${NONE}"), Err("the variable `NONE` is not set".into()));
+    }
+
+    // covers: R24
+    #[test]
+    fn the_servers_of_others_are_used_where_possible() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let mut servers = Servers::default();
+        servers.add_shared(&path, &variable);
+        assert!(servers.known.is_empty() && servers.notes.is_empty(), "no file");
+        let text = r#"{"mcpServers": {
+            "good": {"command": "${HOME}/it", "args": ["-x", "${NONE:-y}"], "env": {"A": "b"}},
+            "web": {"type": "http", "url": "https://example.com"},
+            "a b": {"command": "x"}, "lost": {"command": "${NONE}"}, "odd": {"command": 5}}}"#;
+        std::fs::write(&path, text).unwrap();
+        servers.add_shared(&path, &variable);
+        let good = &servers.known["good"];
+        assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/home/me/it", "-x y"));
+        assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 1, 4));
+        assert!(servers.notes.iter().any(|note| note.contains("`web`") && note.contains("HTTP")));
+        std::fs::write(&path, "{").unwrap();
+        servers.add_shared(&path, &variable);
+        assert!(servers.notes[4].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
+    }
+}

@@ -1,0 +1,49 @@
+//! Servers of `tool` steps: known, and with a program that is there.
+
+use sage_core::diagnostic::did_you_mean;
+use sage_core::template::Kind;
+
+use crate::cli::catalog::Ready;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::install;
+
+pub fn check_known(context: &Context, ready: &Ready) -> Result<(), Failure> {
+    let servers = &context.config.servers;
+    let Some((path, name)) = uses(ready).find(|(_, name)| !servers.known.contains_key(*name)) else {
+        return Ok(());
+    };
+    let failure = Failure::usage(format!("step `{path}`: there is no MCP server `{name}`"));
+    let names: Vec<&str> = servers.known.keys().map(String::as_str).collect();
+    let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+    let near = did_you_mean(name, names).unwrap_or_else(|| format!("known servers: {known}"));
+    let failure = failure.hint(near).hint(format!("[mcp.{name}] command = \"...\" in sage.toml"));
+    // It may be one of those that were left out.
+    Err(servers.notes.iter().fold(failure, |failure, note| failure.hint(note.clone())))
+}
+
+/// Only looked for: starting a server is the run's affair.
+pub fn check_programs(context: &Context, ready: &Ready) -> Result<(), Failure> {
+    for (path, name) in uses(ready) {
+        let Some(server) = context.config.servers.known.get(name) else { continue };
+        if server.program(&context.project.root).is_none() {
+            let program = &server.command;
+            let message =
+                format!("step `{path}`: server `{name}` cannot start: there is no program `{program}`");
+            return Err(Failure::usage(message).hint(install::hint(program)).hint("sage doctor"));
+        }
+    }
+    Ok(())
+}
+
+/// Path of a step, and the server that it names.
+fn uses(ready: &Ready) -> impl Iterator<Item = (String, &str)> {
+    let phases = ready.inner.iter().chain([&ready.template]).flat_map(|template| &template.phases);
+    phases.flat_map(|phase| {
+        let tools = phase.operations.iter().filter(|operation| operation.kind == Kind::Tool);
+        tools.filter_map(|operation| {
+            let name = operation.params.get("server")?.as_str()?;
+            Some((format!("{}/{}", phase.id, operation.id), name))
+        })
+    })
+}

@@ -1,0 +1,65 @@
+//! `sage skills list`: what there is, and what it was worth so far.
+
+use std::process::ExitCode;
+
+use sage_engine::skills::{Index, Listed};
+use serde_json::{Value, json};
+
+use super::super::failure::Failure;
+use super::super::{print, print_json};
+use super::{approved_text, percent, row, tell_problems};
+use crate::display::text::clean;
+
+pub fn execute(index: &Index, json: bool) -> Result<ExitCode, Failure> {
+    let reuse = index.reuse;
+    if json {
+        let rows: Vec<Value> = index.skills.iter().map(|listed| row(index, listed)).collect();
+        let rate = json!({"runs": reuse.runs, "reused": reuse.reused, "rate": reuse.rate()});
+        print_json(&json!({"type": "skills", "skills": rows, "problems": index.problems, "reuse": rate}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    tell_problems(index);
+    if index.skills.is_empty() {
+        eprintln!("no skills\nhint: sage skills save <feature>    (makes one of a run that succeeded)");
+        return Ok(ExitCode::SUCCESS);
+    }
+    table(&index.skills);
+    for listed in index.skills.iter().filter(|listed| !listed.shadows.is_empty()) {
+        let hidden: Vec<String> = listed.shadows.iter().map(|path| clean(&index.shown(path))).collect();
+        eprintln!("note: `{}` of {} hides {}", listed.skill.name, listed.place, hidden.join(", "));
+    }
+    if let Some(rate) = reuse.rate() {
+        let (reused, runs) = (reuse.reused, reuse.runs);
+        print(format_args!(
+            "reuse rate: {} ({reused} of {runs} runs that looked for skills)\n",
+            percent(Some(rate))
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(skills: &[Listed]) {
+    let heading = ["SKILL", "VERSION", "APPROVED", "REUSED", "SUCCESS", "FROM"].map(String::from);
+    let from = |listed: &Listed| match &listed.meta {
+        Some(meta) => format!("{} ({})", listed.place, clean(&meta.origin.run)),
+        None => listed.place.clone(),
+    };
+    let rows: Vec<[String; 6]> = std::iter::once(heading)
+        .chain(skills.iter().map(|listed| {
+            [
+                clean(&listed.skill.name),
+                listed.version().to_string(),
+                approved_text(listed).to_string(),
+                listed.times.used.to_string(),
+                percent(listed.times.success_rate()),
+                from(listed),
+            ]
+        }))
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    for row in rows {
+        let padded = row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
+        print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
+    }
+}

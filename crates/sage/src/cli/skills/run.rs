@@ -1,0 +1,81 @@
+//! `sage skills run`: the program of an approved skill, as it was approved.
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use sage_engine::skills::{Listed, Store};
+use serde_json::json;
+
+use super::super::context::Context;
+use super::super::failure::Failure;
+use super::super::print_json;
+use super::{failure, is_file, tell_problems};
+use crate::display::text::argument;
+
+/// What code skills are written in; they need the script runtime.
+const SCRIPTS: &[&str] = &["main.ts", "main.js", "script", "script.ts", "script.js", "index.ts"];
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The skill's name
+    name: String,
+    /// What its program is given; flags of sage stand before the name
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
+    args: Vec<String>,
+}
+
+pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Result<ExitCode, Failure> {
+    let index = store.index();
+    let listed = index.find(&args.name).map_err(|error| {
+        tell_problems(&index);
+        failure(error)
+    })?;
+    // Only an approved skill has its content read; its digest was compared a moment ago.
+    let Some(content) = &listed.content else { return Err(not_approved(listed)) };
+    let Some(program) = content.program() else { return Err(nothing_to_run(listed)) };
+    let begun = Instant::now();
+    let mut command = Command::new(&program);
+    command.args(&args.args).current_dir(&context.project.root).env("SAGE_SKILL", &listed.dir);
+    if json {
+        // Stdout is ours; what the program prints goes where people look.
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    let status = command.status().map_err(|error| {
+        Failure::failed(format!("cannot run `{}`: {error}", index.shown(&program)))
+            .hint("its first line must name what runs it, e.g. #!/bin/sh")
+    })?;
+    if let Err(error) = store.record_by_hand(&args.name, status.success()) {
+        eprintln!("note: this use was not counted: {error}");
+    }
+    if json {
+        let duration_ms = begun.elapsed().as_millis() as u64;
+        print_json(&json!({"type": "skillRun", "skill": args.name, "success": status.success(),
+            "exitCode": status.code(), "durationMs": duration_ms}))?;
+    } else if !status.success() {
+        eprintln!("error: the skill `{}` ended with {status}", args.name);
+    }
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn not_approved(listed: &Listed) -> Failure {
+    let name = &listed.skill.name;
+    let why = if listed.outdated { "has changed since it was approved" } else { "is not approved" };
+    Failure::usage(format!("the skill `{name}` {why}; nothing was run"))
+        .hint(format!("sage skills approve {}", argument(name)))
+}
+
+fn nothing_to_run(listed: &Listed) -> Failure {
+    let name = &listed.skill.name;
+    if let Some(script) = SCRIPTS.iter().find(|script| is_file(&listed.dir, script)) {
+        return Failure::usage(format!(
+            "`{name}` is a code skill ({script}): it needs the script runtime, which this version does not have; nothing was run"
+        ))
+        .hint("an executable run.sh beside SKILL.md can be run");
+    }
+    if ["run.sh", "run"].iter().any(|file| is_file(&listed.dir, file)) {
+        return Failure::usage(format!("the program of `{name}` is not executable; nothing was run"))
+            .hint(format!("chmod +x, then sage skills approve {}", argument(name)));
+    }
+    Failure::usage(format!("`{name}` has nothing to run: it is instructions for agents"))
+        .hint(format!("sage skills show {}", argument(name)))
+}

@@ -1,0 +1,171 @@
+//! `sage skills save`: a draft of a skill from the facts of a run that succeeded.
+
+use std::process::ExitCode;
+
+use sage_core::run::{Run, Status};
+use sage_core::skill::scan::{FindingKind, scan};
+use sage_core::skill::{FILE, is_name};
+use sage_core::source::SourceText;
+use sage_core::verdict::Verdict;
+use sage_engine::skills::{Draft, Origin, PlacedFinding, RESULT_FILE, Saved, Store};
+use serde_json::{Value, json};
+
+use super::super::context::Context;
+use super::super::failure::Failure;
+use super::super::{feature, print, print_json};
+use super::facts::Facts;
+use super::{draft, failure, finding_lines, known_secrets};
+use crate::display::text::{argument, plural};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The feature whose run succeeded: its title or slug
+    feature: String,
+    /// The skill's name; the feature's slug without it
+    #[arg(long)]
+    name: Option<String>,
+    /// A step that matters; may be given several times; all without it
+    #[arg(long, value_name = "STEP")]
+    from: Vec<String>,
+    /// What it does and when to use it
+    #[arg(long)]
+    description: Option<String>,
+    /// Words under which it is found
+    #[arg(long, value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Leave out what the steps found, so that a repeated run finds it anew
+    #[arg(long)]
+    no_result: bool,
+    /// Save it although something in it looks like orders to agents; secrets are never saved
+    #[arg(long)]
+    allow_findings: bool,
+}
+
+pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Result<ExitCode, Failure> {
+    let feature = feature(&args.feature)?;
+    let engine = context.engine();
+    let run = engine.read(&feature)?.run;
+    refuse_unless_succeeded(&run)?;
+    let name = name(&args, &feature)?;
+    let facts = Facts::gather(&run, &engine.blobs(&run.id), &args.from, &name)?;
+    let (draft, notes) = written(&args, &run, &facts, name)?;
+    let findings = findings(&draft);
+    let secret = findings.iter().any(|placed| placed.finding.kind == FindingKind::Secret);
+    if secret || !findings.is_empty() && !args.allow_findings {
+        return refused(&draft.name, &findings, secret, json);
+    }
+    let saved = store.save(&draft).map_err(failure)?;
+    notes.iter().for_each(|note| eprintln!("note: {note}"));
+    told(&store.index(), &draft.name, &saved, &findings, json)
+}
+
+/// Only what is known to have worked is worth being repeated.
+fn refuse_unless_succeeded(run: &Run) -> Result<(), Failure> {
+    let feature = &run.feature;
+    let state = match run.status {
+        Status::Finished(Verdict::Succeeded) => return Ok(()),
+        Status::Finished(verdict) => verdict.name(),
+        status => status.name(),
+    };
+    let failure = Failure::usage(format!(
+        "the run of `{feature}` is {state}; skills are saved only from runs that succeeded"
+    ));
+    Err(failure.hint(format!("sage status {}", argument(feature))))
+}
+
+fn name(args: &Args, feature: &str) -> Result<String, Failure> {
+    let given = args.name.clone().unwrap_or_else(|| {
+        let short: String = feature.chars().take(sage_core::skill::MAX_NAME).collect();
+        short.trim_end_matches('-').to_string()
+    });
+    if !is_name(&given) {
+        return Err(failure(sage_engine::skills::SkillError::Name(given.escape_debug().to_string())));
+    }
+    Ok(given)
+}
+
+fn written(args: &Args, run: &Run, facts: &Facts, name: String) -> Result<(Draft, Vec<String>), Failure> {
+    let text = draft::text(run, facts, &name, args.description.as_deref());
+    let (skill, problems) = sage_core::skill::read(&text, &name);
+    if skill.is_none() {
+        let source = SourceText::new(FILE, &text);
+        let told: Vec<String> = problems.iter().map(|problem| source.show(problem).to_string()).collect();
+        return Err(Failure::usage(told.join("").trim_end()).hint("sage skills save --help"));
+    }
+    let (result, notes) = if args.no_result { (None, Vec::new()) } else { facts.result() };
+    let tags: Vec<String> =
+        args.tags.iter().map(|tag| tag.trim().to_string()).filter(|tag| !tag.is_empty()).collect();
+    let origin = Origin {
+        run: run.id.clone(),
+        feature: run.feature.clone(),
+        template: run.template.name.clone(),
+        steps: facts.steps.iter().map(|step| step.path.clone()).collect(),
+    };
+    Ok((Draft { name, text, result, tags, origin }, notes))
+}
+
+fn findings(draft: &Draft) -> Vec<PlacedFinding> {
+    let known = known_secrets();
+    let result = draft.result.as_ref().and_then(|value| serde_json::to_string_pretty(value).ok());
+    let texts =
+        [(FILE, Some(draft.text.clone())), (RESULT_FILE, result), ("tags", Some(draft.tags.join("\n")))];
+    let mut found = Vec::new();
+    for (file, text) in texts.into_iter().filter_map(|(file, text)| Some((file, text?))) {
+        let placed = |finding| PlacedFinding { file: file.into(), finding };
+        found.extend(scan(&text, &known).findings.into_iter().map(placed));
+    }
+    found
+}
+
+fn refused(name: &str, findings: &[PlacedFinding], secret: bool, json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        print_json(&json!({"type": "skill", "name": name, "success": false, "findings": findings}))?;
+        return Ok(ExitCode::from(2));
+    }
+    let what = if secret { "it would hold secrets" } else { "it would hold orders to agents" };
+    let failure = Failure::usage(format!("`{name}` was not saved: {what}{}", finding_lines(findings)));
+    Err(match secret {
+        true => failure.hint("keep them out of prompts and results, or choose other steps with --from"),
+        false => failure.hint("--from <step> chooses other steps; --allow-findings saves it as it is"),
+    })
+}
+
+fn told(
+    index: &sage_engine::skills::Index,
+    name: &str,
+    saved: &Saved,
+    findings: &[PlacedFinding],
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let listed = index.find(name).map_err(failure)?;
+    if json {
+        let mut value = super::row(index, listed);
+        value["type"] = "skill".into();
+        value["success"] = true.into();
+        value["changed"] = saved.changed.into();
+        value["kept"] = saved.kept.as_ref().map_or(Value::Null, |path| index.shown(path).into());
+        value["findings"] = json!(findings);
+        print_json(&value)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = index.shown(&listed.file());
+    match saved.changed {
+        true => print(format_args!("saved {name}, version {}: {path}\n", saved.version)),
+        false => print(format_args!("{name} is as it was, version {}: {path}\n", saved.version)),
+    }
+    if let Some(kept) = &saved.kept {
+        eprintln!("note: the version before is kept in `{}`", index.shown(kept));
+    }
+    if !findings.is_empty() {
+        eprintln!(
+            "note: saved with {}:{}",
+            plural(findings.len() as u64, "finding"),
+            finding_lines(findings)
+        );
+    }
+    if !listed.approved() {
+        eprintln!("note: nobody uses it by itself before a person has read and approved it");
+        eprintln!("hint: sage skills approve {}", argument(name));
+    }
+    Ok(ExitCode::SUCCESS)
+}
