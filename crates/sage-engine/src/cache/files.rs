@@ -17,8 +17,9 @@ const FILE_BYTES: u64 = 16 << 20;
 /// So much is read for one step; what comes after counts by size and time.
 const TOTAL_BYTES: u64 = 256 << 20;
 
-/// What tells that a file has not been written since: size, time of change and its number.
-type Stamp = (u64, i64, i64, u64);
+/// What tells that a file has not been written since: its number, its size, and two times. The second is that of
+/// any change, which nobody can set back.
+type Stamp = (u64, u64, (i64, i64), (i64, i64));
 
 #[derive(Debug, Default)]
 pub struct Memo {
@@ -67,7 +68,8 @@ fn look(project: &Path, sage: &Path, globs: &[String], memo: &Memo) -> Result<De
             }
             None => {
                 by_time = true;
-                digests.push(Digest::of(format!("{:?}", stamp(&meta)).as_bytes()));
+                let known = (meta.len(), meta.mtime(), meta.mtime_nsec());
+                digests.push(Digest::of(format!("{known:?}").as_bytes()));
             }
         }
     }
@@ -75,7 +77,7 @@ fn look(project: &Path, sage: &Path, globs: &[String], memo: &Memo) -> Result<De
 }
 
 fn stamp(meta: &std::fs::Metadata) -> Stamp {
-    (meta.len(), meta.mtime(), meta.mtime_nsec(), 0)
+    (meta.ino(), meta.len(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()))
 }
 
 impl Memo {
@@ -84,9 +86,7 @@ impl Memo {
     }
 
     fn content(&self, path: &Path, meta: &std::fs::Metadata) -> Option<Digest> {
-        // Also the time of any change, which nobody can set: a file that was written back in time is read again.
-        let changed = meta.ctime().wrapping_mul(1_000_000_000).wrapping_add(meta.ctime_nsec());
-        let stamp = (meta.len(), meta.mtime() ^ changed, meta.mtime_nsec(), meta.ino());
+        let stamp = stamp(meta);
         if let Some((known, digest)) = self.known().get(path)
             && *known == stamp
         {

@@ -54,11 +54,11 @@ impl Cache {
     }
 
     /// Notes that it was used. A note that is lost costs nothing but the order of removal.
-    pub fn used(&self, mut entry: Entry, now_ms: u64) {
-        entry.last_used_ms = entry.last_used_ms.max(now_ms);
-        entry.uses = entry.uses.saturating_add(1);
-        // Removed meanwhile: it shall not come back.
-        if self.vfs.exists(&self.path(&entry.key)).unwrap_or(false) {
+    pub fn used(&self, key: &Digest, now_ms: u64) {
+        // Read again: it may have been removed, or replaced by a newer one.
+        if let Found::Entry(mut entry) = self.find(key) {
+            entry.last_used_ms = entry.last_used_ms.max(now_ms);
+            entry.uses = entry.uses.saturating_add(1);
             let _ = self.put(&entry);
         }
     }

@@ -24,8 +24,6 @@ pub struct Hit {
     pub full: Option<Payload>,
     pub artifacts: Vec<String>,
     pub saved: Paid,
-    /// To be told that it was used.
-    pub entry: Option<Box<Entry>>,
 }
 
 #[derive(Debug)]
@@ -69,30 +67,10 @@ impl Cache {
         if left.is_none() || conditions.meet(&entry, project).is_err() {
             return miss(None);
         }
-        match self.hit(entry, left, blobs, now_ms) {
+        match hit(&entry, left, blobs, now_ms) {
             Ok(hit) => Looked::Hit(Box::new(hit)),
             Err(error) => miss(Some(error.to_string())),
         }
-    }
-
-    fn hit(
-        &self,
-        entry: Box<Entry>,
-        left: Option<u64>,
-        blobs: &Blobs,
-        now_ms: u64,
-    ) -> Result<Hit, ResultError> {
-        Ok(Hit {
-            cache_key: Some(entry.key),
-            from: entry.run.clone(),
-            age_ms: entry.age_ms(now_ms),
-            expires_in_ms: left,
-            result: pack_canonical(entry.result.get(), blobs)?,
-            full: entry.full.as_ref().map(|full| pack_canonical(full.get(), blobs)).transpose()?,
-            artifacts: entry.artifacts.clone(),
-            saved: entry.paid.clone(),
-            entry: Some(entry),
-        })
     }
 
     /// Whatever there is for a step that cannot be run: its own entry, or the newest of the same step and feature.
@@ -112,7 +90,7 @@ impl Cache {
         let newest = || self.newest_of(operation, path, feature, item).map(Box::new);
         let entry = own.or_else(newest)?;
         let left = entry.left_ms(now_ms);
-        self.hit(entry, left, blobs, now_ms).ok()
+        hit(&entry, left, blobs, now_ms).ok()
     }
 
     /// Keeps what a step gave. What cannot be kept is made again by whoever needs it.
@@ -152,6 +130,20 @@ impl Cache {
         self.make_room(now_ms);
         Ok(())
     }
+}
+
+/// `left`: until it is too old.
+fn hit(entry: &Entry, left: Option<u64>, blobs: &Blobs, now_ms: u64) -> Result<Hit, ResultError> {
+    Ok(Hit {
+        cache_key: Some(entry.key),
+        from: entry.run.clone(),
+        age_ms: entry.age_ms(now_ms),
+        expires_in_ms: left,
+        result: pack_canonical(entry.result.get(), blobs)?,
+        full: entry.full.as_ref().map(|full| pack_canonical(full.get(), blobs)).transpose()?,
+        artifacts: entry.artifacts.clone(),
+        saved: entry.paid.clone(),
+    })
 }
 
 impl Conditions {

@@ -139,7 +139,10 @@ pub enum Notice {
     /// Results can neither be taken from nor kept in the cache: the run does without.
     NoCache(String),
     /// What these finished steps were made from has changed since.
-    Drifted(Vec<String>),
+    Drifted {
+        feature: String,
+        steps: Vec<String>,
+    },
 }
 
 /// A run that this process now owns. Dropping it gives the run back.

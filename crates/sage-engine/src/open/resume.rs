@@ -34,7 +34,7 @@ impl Engine {
         let drifted = if request.edit.is_none() { self.drifted(&run) } else { Vec::new() };
         let refresh = request.refresh && !drifted.is_empty();
         if !refresh && !drifted.is_empty() {
-            notices.push(Notice::Drifted(drifted.clone()));
+            notices.push(Notice::Drifted { feature: feature.into(), steps: drifted.clone() });
         }
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)

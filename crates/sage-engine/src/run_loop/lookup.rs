@@ -117,9 +117,6 @@ impl RunLoop {
 
     /// Those that have become ready since the last time.
     pub(super) fn look_up_ready(&mut self) {
-        if self.around.cache.is_none() {
-            return;
-        }
         for id in self.run.take_cacheable() {
             if self.is_unseen(id) && !self.held.contains(id) {
                 self.look_up(id);
@@ -215,7 +212,7 @@ impl RunLoop {
     }
 
     pub(super) fn cached(&mut self, id: StepId, start: &Start, hit: Hit) -> Result<(), LoopError> {
-        let Hit { cache_key, from, age_ms, expires_in_ms, result, full, artifacts, saved, entry } = hit;
+        let Hit { cache_key, from, age_ms, expires_in_ms, result, full, artifacts, saved } = hit;
         let (step, key, parts) = (self.run.step(id).path.clone(), start.parts.key(), start.parts.shortened());
         self.emit(StepCached {
             step,
@@ -230,9 +227,9 @@ impl RunLoop {
             artifacts,
             saved,
         })?;
-        if let (Some(cache), Some(entry)) = (self.around.cache.clone(), entry) {
+        if let (Some(cache), Some(entry)) = (self.around.cache.clone(), cache_key) {
             let now = self.around.clock.now_ms();
-            self.lookups.keeping.spawn_blocking(move || cache.used(*entry, now));
+            self.lookups.keeping.spawn_blocking(move || cache.used(&entry, now));
         }
         Ok(())
     }

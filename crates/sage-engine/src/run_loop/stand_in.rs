@@ -66,7 +66,6 @@ impl RunLoop {
                     full: None,
                     artifacts: Vec::new(),
                     saved: Default::default(),
-                    entry: None,
                 })
             };
             let found = tokio::task::spawn_blocking(look).await;
@@ -97,10 +96,8 @@ impl RunLoop {
     /// The step becomes a question; it holds nothing until it is answered.
     fn ask_for(&mut self, id: StepId, start: &Start, hit: &Hit) -> Result<(), LoopError> {
         let step = self.run.step(id);
-        let failure = step.failure.as_ref().map(|failure| format!("{}; ", failure.message));
         let age = humantime::format_duration(Duration::from_secs(hit.age_ms / 60_000 * 60));
-        let message =
-            format!("{}take its result from {age} ago (of {})?", failure.unwrap_or_default(), hit.from);
+        let message = format!("its own way is closed; take the result that {} made {age} ago?", hit.from);
         let ask = Ask { message, choices: vec!["approve".into(), "reject".into()], default: None };
         let (path, attempt) = (step.path.clone(), step.attempts);
         let started = StepStarted::new(path, attempt, start.parts.key(), start.parts.shortened());

@@ -90,7 +90,7 @@ fn a_second_run_takes_what_the_first_has_made() {
     }
     let hit = taken(&world).remove(0);
     assert_eq!((hit.from.as_str(), hit.age_ms / DAY_MS), (first.id.as_str(), 3));
-    assert_eq!(hit.expires_in_ms.unwrap() / DAY_MS, 26);
+    assert_eq!(hit.expires_in_ms.unwrap() / DAY_MS, 27);
     let metrics = sage_core::wire::WorkflowMetrics::of(&second);
     assert_eq!((metrics.cache_hit_rate, metrics.tokens_saved), (Some(1.0), 120));
     let view = sage_core::wire::StatusView::of(&second, 0).steps.remove(0);
@@ -231,7 +231,10 @@ fn what_is_more_than_its_result_always_runs_and_failures_are_not_kept() {
 #[test]
 fn a_hit_writes_the_file_that_the_step_would_have_written() {
     let world = world();
-    let text = one("cache: true, filter: .item, output: docs/x.md, expect: { files: [README] }", "ms=1 text");
+    let text = one(
+        "retry: 1, cache: true, filter: .item, output: docs/x.md, expect: { files: [README] }",
+        "ms=1 text",
+    );
     std::fs::write(world.root().join("README"), "").unwrap();
     good(&world.run(&text));
     let file = world.root().join("docs/x.md");
@@ -333,7 +336,10 @@ fn refreshing_runs_what_was_made_by_another_agent_and_nothing_else() {
     };
     assert_eq!(complete(request()).unwrap(), [], "nothing has changed");
     *world.steps.version.lock().unwrap() = 2;
-    assert_eq!(complete(ResumeRequest::default()).unwrap(), [Notice::Drifted(vec!["a/old".into()])]);
+    assert_eq!(
+        complete(ResumeRequest::default()).unwrap(),
+        [Notice::Drifted { feature: "f".into(), steps: vec!["a/old".into()] }]
+    );
     let run = complete(request()).unwrap_err();
     good(&run);
     assert_eq!((world.begun("a/old"), world.begun("a/own"), world.begun("b/end")), (2, 1, 2));

@@ -78,9 +78,9 @@ fn a_power_cut_at_every_operation_changes_no_result() {
     let end = disk.ops();
     assert_eq!((second.tally.cache_hits, results(&reference, &second)), (5, expected.clone()));
     let mut lives = 0;
-    for (fault, at) in
-        [Fault::Crash, Fault::Eio].into_iter().flat_map(|fault| (0..end).map(move |at| (fault, at)))
-    {
+    let cuts = (0..end).map(|at| (Fault::Crash, at));
+    let failures = (0..end).step_by(5).map(|at| (Fault::Eio, at));
+    for (fault, at) in cuts.chain(failures) {
         let disk = SimFs::new(at + 7);
         let world = world(&disk);
         let what = format!("{fault:?} at {at}");

@@ -153,14 +153,14 @@ pub fn tell(notice: &Notice) {
             eprintln!("note: ended {} {few} of the earlier owner", pids.len());
         }
         Notice::NoCache(why) => eprintln!("note: the run does without the cache: {why}"),
-        Notice::Drifted(steps) => {
+        Notice::Drifted { feature, steps } => {
             let (few, more) = steps.split_at(steps.len().min(5));
             let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
             eprintln!(
                 "note: finished with another agent or other files than there are now: {}{more}",
                 few.join(", ")
             );
-            eprintln!("hint: sage resume --refresh runs them again");
+            eprintln!("hint: sage resume {feature} --refresh    (to run them again)");
         }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, kept } => {

@@ -9,6 +9,7 @@ mod background;
 mod breakers;
 mod budget_cli;
 mod budgets;
+mod cache;
 mod calls;
 mod children;
 mod conflict;
