@@ -19,8 +19,10 @@ pub fn told(brief: &Brief) -> String {
     let (rules, counted): (Vec<&Finding>, Vec<&Finding>) =
         all.into_iter().partition(|found| found.kind == "standard");
     let (settings, commands) = (settings(&set), commands(brief));
-    let free = MOST - commands.len() - usize::from(settings.is_some());
-    let mut items: Vec<String> = rules.into_iter().take(MOST_RULES).map(line).collect();
+    let free = MOST.saturating_sub(commands.len() + usize::from(settings.is_some()));
+    // One line is left for what the code shows, where it shows something.
+    let most = MOST_RULES.min(free.saturating_sub(usize::from(!counted.is_empty())));
+    let mut items: Vec<String> = rules.into_iter().take(most).map(line).collect();
     items.extend(counted.into_iter().map(line).take(free.saturating_sub(items.len())));
     items.extend(settings);
     items.extend(commands);
