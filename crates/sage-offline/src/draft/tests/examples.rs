@@ -131,13 +131,3 @@ fn a_plan_for_what_is_near_to_nothing_asks_and_checks_only() {
     assert!(titles[0].starts_with("Answer the "), "{titles:?}");
     assert_eq!(titles[1..], ["Decide where it belongs, and write its first test", "Check the whole"]);
 }
-
-// covers: R6
-#[test]
-fn what_this_repository_does_not_have_is_new() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let spec = perform("specify", &root, "dark mode", &Map::new());
-    let text = spec["document"].as_str().unwrap();
-    assert!(text.contains("is it new here"), "{text}");
-    assert_eq!((&spec["files"], &spec["requirements"]), (&json!([]), &json!([])));
-}
