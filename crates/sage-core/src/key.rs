@@ -59,6 +59,10 @@ impl Run {
         let (step, operation) = (self.step(id), self.operation(id));
         parts.text("path", Some(&Run::path_without_index(&step.path)));
         parts.text("kind", Some(operation.kind.name()));
+        // An agent is told which operation it does, whatever its prompt says.
+        if operation.type_name != operation.kind.name() {
+            parts.text("operation", Some(&operation.type_name));
+        }
         parts.text("agent", operation.agent.as_deref());
         parts.text("model", operation.model.as_deref());
         parts.text("role", operation.role.map(Role::name));

@@ -27,8 +27,9 @@ pub struct Finding {
     pub relevance: f64,
     /// `path:line`, `path`, or a commit; relative to the project.
     pub evidence: Vec<String>,
-    /// What sort it is: `naming`, `typing`, `errors`, `tests`, `structure`, `quality`, `performance`, `standard`,
-    /// `document`, `dependency`, `history`, `log`, `security`, `accessibility`.
+    /// What sort it is. How things are done: `naming`, `typing`, `handling` (of errors), `tests`, `structure`,
+    /// `documentation`, `standard`, `setting`. What is there: `near`, `document`, `dependency`, `history`. What is
+    /// wrong: `errors`, `quality`, `performance`, `log`, `security`, `accessibility`.
     pub kind: String,
     /// How sure it is, 0 to 1; a share of the places looked at where that is what it is.
     pub confidence: f64,
@@ -37,7 +38,9 @@ pub struct Finding {
 impl Finding {
     /// How the project does things everywhere, rather than something about the feature.
     pub fn is_convention(&self) -> bool {
-        ["naming", "typing", "errors", "tests", "structure", "standard"].contains(&self.kind.as_str())
+        let kinds =
+            ["naming", "typing", "handling", "tests", "structure", "documentation", "standard", "setting"];
+        kinds.contains(&self.kind.as_str())
     }
 }
 

@@ -23,6 +23,75 @@ pub fn terms(text: &str) -> Vec<String> {
     found
 }
 
+/// What the languages read here say themselves, where that is a word that people use too.
+const KEYWORDS: &[&str] = &[
+    "abstract",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "crate",
+    "def",
+    "default",
+    "defer",
+    "else",
+    "enum",
+    "except",
+    "export",
+    "extends",
+    "final",
+    "finally",
+    "func",
+    "function",
+    "impl",
+    "implements",
+    "import",
+    "interface",
+    "lambda",
+    "match",
+    "mod",
+    "module",
+    "move",
+    "mut",
+    "package",
+    "pass",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "raise",
+    "range",
+    "return",
+    "select",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "throw",
+    "throws",
+    "trait",
+    "try",
+    "type",
+    "unsafe",
+    "var",
+    "void",
+    "where",
+    "while",
+    "with",
+    "yield",
+];
+
+/// The terms of source text: a bare keyword says nothing about what the code is for.
+pub fn code_terms(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| !KEYWORDS.contains(word)).flat_map(terms).collect()
+}
+
 /// `camelCase`, `PascalCase` and `HTTPServer` as their words.
 fn parts(word: &str) -> Vec<&str> {
     let letters: Vec<(usize, char)> = word.char_indices().collect();
@@ -53,9 +122,9 @@ fn stem(word: &str) -> String {
         ("ied", "y", 2),
         ("ies", "y", 2),
         ("sses", "ss", 2),
-        ("ors", "", 4),
+        ("ors", "", 5),
         ("or", "", 5),
-        ("ers", "", 3),
+        ("ers", "", 4),
         ("er", "", 4),
         ("ed", "", 3),
         ("es", "", 3),
@@ -66,15 +135,22 @@ fn stem(word: &str) -> String {
             if *ending == "s" && start.ends_with('s') {
                 break;
             }
-            return trimmed(&format!("{start}{instead}"));
+            let loses_an_e = ["ing", "ings", "ed", "es"].contains(ending) && is_short(start);
+            return trimmed(&format!("{start}{}", if loses_an_e { "e" } else { instead }));
         }
     }
     trimmed(word)
 }
 
-/// `cache`, `caches` and `caching` meet without the last `e`; so do `stop` and `stopp(ing)`.
+/// `dat(es)`, `mod(es)`, `nam(ed)`: a short word that ends so would have doubled its last letter, had it no `e`.
+fn is_short(start: &str) -> bool {
+    let vowel = |c: &u8| b"aeiouy".contains(c);
+    matches!(start.as_bytes(), [a, b, c] if !vowel(a) && vowel(b) && !vowel(c) && !b"wx".contains(c))
+}
+
+/// `cache`, `caches` and `caching` meet without the last `e`, but `mode` is no `mod`; so do `stop` and `stopp(ing)`.
 fn trimmed(word: &str) -> String {
-    let word = word.strip_suffix('e').filter(|rest| rest.chars().count() > 2).unwrap_or(word);
+    let word = word.strip_suffix('e').filter(|rest| rest.chars().count() > 3).unwrap_or(word);
     let mut letters = word.chars().rev();
     match (letters.next(), letters.next()) {
         (Some(a), Some(b)) if a == b && !"lsz".contains(a) && word.chars().count() > 3 => {
@@ -101,9 +177,33 @@ mod tests {
     fn forms_of_a_word_meet_in_prose_and_code() {
         assert_eq!(terms("payment processing"), terms("PaymentProcessor"));
         assert_eq!(terms("caching"), terms("caches"));
-        assert_eq!(terms("HTTPServer2 parse_orders"), ["http", "serv", "pars", "ord"]);
+        assert_eq!(terms("HTTPServer2 parse_orders"), ["http", "serv", "pars", "order"]);
         assert_eq!(terms("stopping the stops"), ["stop", "stop"]);
         assert_ne!(terms("authentication"), terms("then"));
+        for (one, other) in [
+            ("dates", "date"),
+            ("currencies", "currency"),
+            ("modes", "mode"),
+            ("timing", "time"),
+            ("orders", "order"),
+            ("logging", "logs"),
+            ("cases", "case"),
+            ("editors", "editor"),
+            ("types", "typed"),
+            ("trees", "tree"),
+            ("fixing", "fixes"),
+        ] {
+            assert_eq!(terms(one), terms(other));
+        }
+        assert_ne!(terms("mode"), terms("mod"));
+    }
+
+    #[test]
+    fn keywords_are_no_words_of_code() {
+        assert_eq!(
+            code_terms("pub mod mode; match kind { Mode => struct_size }"),
+            ["mode", "kind", "mode", "struct", "size"]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The cache: results that later runs may take instead of making them again (R11).
 //!
 //! ```text
-//! step's key + title + agent by default + agent's fingerprint + declared files = cache key
+//! step's key + title + feature + agent by default + agent's fingerprint + declared files = cache key
 //! .sage/cache/<cache key>.json     one result, with its age, its price and a checksum
 //! .sage/cache/stats.json           how often there was one, over all runs
 //! ```
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use collect::{Removed, collect};
+pub use collect::Removed;
 pub use entry::{Damage, Entry};
 pub use stats::Counts;
 pub use store::Found;
@@ -82,11 +82,15 @@ impl Cache {
         &self.dir
     }
 
+    /// As with all state: not through a link that others, or a clone, may have put there.
+    fn is_strange(&self) -> bool {
+        std::fs::symlink_metadata(&self.dir).is_ok_and(|meta| !meta.is_dir())
+    }
+
     /// Whether results can be kept here; else why not.
     pub fn check(&self) -> Result<(), String> {
         let shown = self.dir.display();
-        // As with all state: not through a link that others, or a clone, may have put there.
-        if std::fs::symlink_metadata(&self.dir).is_ok_and(|meta| !meta.is_dir()) {
+        if self.is_strange() {
             return Err(format!("`{shown}` is not a directory"));
         }
         let probe = self.dir.join(format!(".probe-{}", ulid::Ulid::generate()));

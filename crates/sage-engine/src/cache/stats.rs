@@ -19,7 +19,7 @@ pub struct Counts {
 
 impl Counts {
     pub fn hit_rate(&self) -> Option<f64> {
-        let all = self.hits + self.misses;
+        let all = self.hits.saturating_add(self.misses);
         (all > 0).then(|| (self.hits as f64 / all as f64 * 1000.0).round() / 1000.0)
     }
 

@@ -23,7 +23,7 @@ pub enum Found {
 }
 
 impl Cache {
-    fn path(&self, key: &Digest) -> PathBuf {
+    pub(super) fn path(&self, key: &Digest) -> PathBuf {
         self.dir.join(format!("{key}{SUFFIX}"))
     }
 
@@ -63,7 +63,7 @@ impl Cache {
         }
     }
 
-    fn keys(&self) -> Vec<Digest> {
+    pub(super) fn keys(&self) -> Vec<Digest> {
         let names = self.vfs.list(&self.dir).unwrap_or_default();
         names.iter().filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok()).collect()
     }

@@ -11,7 +11,8 @@ use sage_core::policy::CachePolicy;
 use sage_core::port::StepExecutor;
 use sage_core::run::{Run, StepId};
 
-use super::{Cache, files};
+use super::Cache;
+use super::files::{self, Declared};
 use crate::project::Project;
 
 /// A step as the cache knows it, taken from the run at one moment.
@@ -43,6 +44,8 @@ pub struct Ticket {
     pub parts: BTreeMap<String, String>,
     /// The step's own key: of a step that was prepared anew it may be another one.
     pub step_key: Digest,
+    /// The declared files as they were then.
+    files: Option<Declared>,
     pub ttl_ms: u64,
     pub subject: Subject,
 }
@@ -76,16 +79,17 @@ impl Subject {
     /// Reads the declared files: not for the loop's own thread. `Err` if they cannot be told.
     pub fn ticket(&self, cache: &Cache, step: &KeyParts) -> Result<Ticket, String> {
         let mut parts = step.clone();
-        // Programs see the title whatever their prompt says.
+        // Programs see them whatever their prompt says.
         parts.text("title", Some(&self.title));
+        parts.text("feature", Some(&self.feature));
         if let Some(agent) = &self.agent {
             parts.text("agent at work", Some(agent));
             parts.text("agent version", Some(&self.executor.fingerprint(agent, &self.project)));
             // A fallback may have brought another one.
             parts.text("model at work", self.model.as_deref());
         }
-        if !self.policy.files.is_empty() {
-            let found = files::declared(&self.project, &self.sage, &self.policy.files, &cache.memo)?;
+        let files = self.declared(cache)?;
+        if let Some(found) = &files {
             let name = if found.by_time { "files, large ones by size and time" } else { "files" };
             parts.add(name, found.digest);
         }
@@ -93,8 +97,23 @@ impl Subject {
             key: parts.key(),
             parts: parts.shortened(),
             step_key: step.key(),
+            files,
             ttl_ms: self.policy.ttl_ms.unwrap_or(cache.config.ttl_ms),
             subject: self.clone(),
         })
+    }
+
+    fn declared(&self, cache: &Cache) -> Result<Option<Declared>, String> {
+        if self.policy.files.is_empty() {
+            return Ok(None);
+        }
+        files::declared(&self.project, &self.sage, &self.policy.files, &cache.memo).map(Some)
+    }
+}
+
+impl Ticket {
+    /// Whether the declared files still are what the key says. If not, nobody knows which of them the step has seen.
+    pub fn holds(&self, cache: &Cache) -> bool {
+        self.subject.declared(cache).is_ok_and(|now| now == self.files)
     }
 }

@@ -1,6 +1,8 @@
 //! Taking a result out of the cache, and putting one in. All of it reads and writes files: not for the loop.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sage_core::digest::Digest;
 use sage_core::event::{CacheMiss, Paid, Payload};
@@ -39,6 +41,8 @@ pub struct Conditions {
     pub output: Option<String>,
     /// Files that are expected to be there.
     pub files: Vec<String>,
+    /// Nobody waits for the answer any more: by now the step may have written its output itself.
+    pub given_up: Arc<AtomicBool>,
 }
 
 impl Cache {
@@ -93,7 +97,8 @@ impl Cache {
         hit(&entry, left, blobs, now_ms).ok()
     }
 
-    /// Keeps what a step gave. What cannot be kept is made again by whoever needs it.
+    /// Keeps what a step gave, unless its files were changed meanwhile. What is not kept is made again by whoever
+    /// needs it.
     pub(crate) fn keep(
         &self,
         ticket: &Ticket,
@@ -102,6 +107,9 @@ impl Cache {
         blobs: &Blobs,
         now_ms: u64,
     ) -> Result<(), ResultError> {
+        if !ticket.holds(self) {
+            return Ok(());
+        }
         let (result, full, artifacts) = output;
         let raw = |payload: &Payload| Ok::<_, ResultError>(RawValue::from_string(text_of(payload, blobs)?)?);
         let (result, full) = (raw(result)?, full.map(raw).transpose()?);
@@ -147,17 +155,22 @@ fn hit(entry: &Entry, left: Option<u64>, blobs: &Blobs, now_ms: u64) -> Result<H
 }
 
 impl Conditions {
-    /// Writes the output file, and makes sure of the others.
+    /// Makes sure of the files, and writes the output.
     fn meet(&self, entry: &Entry, project: &Path) -> Result<(), String> {
+        let output = self.output.as_ref().map(|path| perform::inside(project, path)).transpose()?;
+        for file in &self.files {
+            let path = perform::inside(project, file)?;
+            if output.as_ref() != Some(&path) && !path.exists() {
+                return Err(format!("`{file}` is not there"));
+            }
+        }
+        if self.given_up.load(Ordering::Relaxed) {
+            return Err("it took too long".into());
+        }
         if let Some(path) = &self.output {
             let text = entry.full.as_ref().unwrap_or(&entry.result).get();
             let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
             perform::write_output(project, path, &value)?;
-        }
-        for file in &self.files {
-            if !perform::inside(project, file)?.exists() {
-                return Err(format!("`{file}` is not there"));
-            }
         }
         Ok(())
     }

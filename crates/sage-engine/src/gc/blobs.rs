@@ -15,9 +15,9 @@ const HEX: usize = 64;
 impl Gc<'_> {
     pub(super) fn sweep_blobs(&mut self) {
         let runs = self.engine.project.runs();
-        for run in self.vfs().list(&runs).unwrap_or_default() {
+        for run in self.names(&runs) {
             let dir = runs.join(&run).join("blobs");
-            let names = self.vfs().list(&dir).unwrap_or_default();
+            let names = self.names(&dir);
             let old = |name: &String| name.len() == HEX && self.is_abandoned(&dir.join(name));
             let old: Vec<String> = names.into_iter().filter(old).collect();
             if !old.is_empty() && matches!(self.fate(&run), Fate::Closed { .. }) {

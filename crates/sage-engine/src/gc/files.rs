@@ -1,10 +1,10 @@
 //! Files that only their age decides about: logs, dead letters, handoffs that are over, cached results, and what
 //! crashes left behind.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Category, Gc, Item};
+use super::{Category, Gc, Item, since_epoch_ms};
+use crate::cache::{Cache, CacheConfig};
 use crate::lock::{self, lock_within};
 use crate::vfs;
 
@@ -13,7 +13,7 @@ impl Gc<'_> {
     pub(super) fn sweep_logs(&mut self) {
         let dir = self.engine.project.logs();
         let watched = lock::peek(&self.engine.project.supervisor()).is_some();
-        for name in self.vfs().list(&dir).unwrap_or_default() {
+        for name in self.names(&dir) {
             let Some(of) = name.strip_suffix(".log").or_else(|| name.strip_suffix(".log.1")) else {
                 continue;
             };
@@ -36,7 +36,7 @@ impl Gc<'_> {
         const REASON: &str = ".reason";
         let inbox = self.engine.project.inbox();
         let dead = inbox.join("dead");
-        for name in self.vfs().list(&dead).unwrap_or_default() {
+        for name in self.names(&dead) {
             let letter = dead.join(name.strip_suffix(REASON).unwrap_or(&name));
             let reason = vfs::with_suffix(&letter, REASON);
             let died_ms = self.modified_ms(&letter).max(self.modified_ms(&reason));
@@ -47,7 +47,7 @@ impl Gc<'_> {
             }
         }
         let tmp = inbox.join("tmp");
-        for name in self.vfs().list(&tmp).unwrap_or_default() {
+        for name in self.names(&tmp) {
             let path = tmp.join(name);
             if self.is_abandoned(&path) {
                 self.remove_file(Category::Inbox, &path);
@@ -72,27 +72,12 @@ impl Gc<'_> {
         }
     }
 
-    /// Entries are named by the hash of what they are the result of; anything else is the cache's own.
+    /// Results that no run has used for so long.
     pub(super) fn sweep_cache(&mut self) {
-        const HASH: usize = 32;
-        let mut open = vec![self.engine.project.dir.join("cache")];
-        let mut old: Vec<PathBuf> = Vec::new();
-        while let Some(dir) = open.pop() {
-            for name in self.vfs().list(&dir).unwrap_or_default() {
-                let path = dir.join(&name);
-                let stem = name.split('.').next().unwrap_or_default();
-                let entry = stem.len() >= HASH && stem.bytes().all(|b| b.is_ascii_hexdigit());
-                match self.vfs().metadata(&path) {
-                    Ok(meta) if meta.is_file && entry => {
-                        old.extend(self.modified_ms(&path).filter(|at| self.is_old(*at)).map(|_| path));
-                    }
-                    // Of its folders, those that only sort entries.
-                    Ok(meta) if !meta.is_file && path.is_dir() && !path.is_symlink() => open.push(path),
-                    _ => {}
-                }
-            }
+        let cache = Cache::new(self.engine.vfs.clone(), self.engine.project.cache(), CacheConfig::default());
+        for path in cache.unused(|at| since_epoch_ms(at).is_some_and(|at| self.is_old(at))) {
+            self.remove_file(Category::Cache, &path);
         }
-        old.iter().for_each(|path| self.remove_file(Category::Cache, path));
     }
 
     /// Files of writers that died, and locks of features that are gone.
@@ -100,12 +85,12 @@ impl Gc<'_> {
         let project = &self.engine.project;
         let state = project.state();
         let mut dirs = vec![state.clone(), project.dir.join("tickets")];
-        for run in self.vfs().list(&project.runs()).unwrap_or_default() {
+        for run in self.names(&project.runs()) {
             dirs.push(project.run_dir(&run));
             dirs.push(project.run_dir(&run).join("blobs"));
         }
         for dir in dirs {
-            for name in self.vfs().list(&dir).unwrap_or_default() {
+            for name in self.names(&dir) {
                 let ours =
                     name.ends_with(".tmp") || name.starts_with(".probe-") || name.starts_with(".usage.json-");
                 let path = dir.join(&name);
@@ -118,7 +103,7 @@ impl Gc<'_> {
     }
 
     fn sweep_locks(&mut self, state: &std::path::Path) {
-        for name in self.vfs().list(state).unwrap_or_default() {
+        for name in self.names(state) {
             let feature = name.strip_prefix("workflow-").and_then(|name| name.strip_suffix(".lock"));
             let Some(feature) = feature.filter(|feature| self.engine.latest(feature).is_none()) else {
                 continue;

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::lock::lock_within;
 use crate::open::Engine;
@@ -159,8 +159,17 @@ impl<'a> Gc<'a> {
 
     /// When a file was last changed; `None` if that is not known.
     fn modified_ms(&self, path: &Path) -> Option<u64> {
-        let modified = self.vfs().metadata(path).ok()?.modified?;
-        u64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+        since_epoch_ms(self.vfs().metadata(path).ok()?.modified?)
+    }
+
+    /// What is in a directory of the project. Nothing where there is a link on the way: what it leads to is not
+    /// ours to clean up, and a clone may have brought it.
+    fn names(&self, dir: &Path) -> Vec<String> {
+        let own = dir.ancestors().take_while(|path| *path != self.engine.project.dir);
+        if own.into_iter().any(is_link) {
+            return Vec::new();
+        }
+        self.vfs().list(dir).unwrap_or_default()
     }
 
     /// Nobody has written to it for a day.
@@ -186,6 +195,14 @@ impl<'a> Gc<'a> {
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.engine.project.dir).unwrap_or(path).display().to_string()
     }
+}
+
+fn since_epoch_ms(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
 }
 
 /// Whether the automatic clean-up has not looked for `every_ms`; if so, this look is the next one.

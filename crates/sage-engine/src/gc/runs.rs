@@ -44,7 +44,7 @@ type Why = String;
 impl Gc<'_> {
     pub(super) fn sweep_runs(&mut self) {
         let runs = self.engine.project.runs();
-        let mut ids = self.vfs().list(&runs).unwrap_or_default();
+        let mut ids = self.names(&runs);
         ids.retain(|id| id.starts_with("run_"));
         ids.sort_unstable();
         let old: Vec<bool> = ids.iter().map(|id| self.looks_old(id)).collect();
@@ -218,7 +218,7 @@ impl Gc<'_> {
             return Err(Refused::Stays("a process of it is still alive".into()));
         }
         if let Some(feature) = &over.feature {
-            self.forget_checkpoint(feature, &over.id)?;
+            self.forget_checkpoint(feature, over)?;
         }
         let trash = self.throw_away(&dir)?;
         if let Some((feature, _held)) = &lock {
@@ -237,15 +237,13 @@ impl Gc<'_> {
 
     /// Before the journal: a checkpoint without one would look like damage. The other way round it is a run
     /// like any other.
-    fn forget_checkpoint(&self, feature: &str, id: &str) -> io::Result<()> {
+    fn forget_checkpoint(&self, feature: &str, over: &Over) -> io::Result<()> {
         let path = self.engine.project.checkpoint(feature);
         let named = checkpoint::load(self.vfs(), &path).ok();
         let named = named.as_ref().and_then(|loaded| loaded.doc.get("runId")?.as_str());
         // One that cannot be read belongs to the feature's newest run, if to any.
-        if named.is_some_and(|named| named != id) {
-            return Ok(());
-        }
-        self.remove_checkpoint(&path)
+        let own = named.map_or(over.newest, |named| named == over.id);
+        if own { self.remove_checkpoint(&path) } else { Ok(()) }
     }
 
     fn remove_checkpoint(&self, path: &std::path::Path) -> io::Result<()> {
@@ -275,7 +273,7 @@ impl Gc<'_> {
     /// that is left of its work.
     fn sweep_checkpoints(&mut self) {
         let state = self.engine.project.state();
-        for name in self.vfs().list(&state).unwrap_or_default() {
+        for name in self.names(&state) {
             let feature = name.strip_prefix("workflow-").and_then(|name| name.strip_suffix(".json"));
             let Some(feature) = feature else { continue };
             let path = state.join(&name);

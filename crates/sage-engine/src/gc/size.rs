@@ -20,7 +20,7 @@ pub fn tree_bytes(vfs: &dyn Vfs, path: &Path) -> u64 {
 
 /// A link to a directory would be listed as the directory.
 fn list(vfs: &dyn Vfs, path: &Path) -> Vec<String> {
-    if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+    if super::is_link(path) {
         return Vec::new();
     }
     vfs.list(path).unwrap_or_default()

@@ -17,7 +17,7 @@ impl Gc<'_> {
         if self.policy.dry_run {
             return;
         }
-        for name in self.vfs().list(&self.trash()).unwrap_or_default() {
+        for name in self.names(&self.trash()) {
             let path = self.trash().join(name);
             if let Err(error) = self.vfs().remove_dir_all(&path) {
                 let name = self.shown(&path);
@@ -29,6 +29,9 @@ impl Gc<'_> {
     /// From one moment to the next it is not where it was, also after a power cut. Gives its new place.
     pub(super) fn throw_away(&self, dir: &Path) -> io::Result<PathBuf> {
         let trash = self.trash();
+        if super::is_link(&trash) {
+            return Err(io::Error::other(format!("`{}` is a link", trash.display())));
+        }
         if !self.vfs().exists(&trash)? {
             vfs::create_dir_durable(self.vfs(), &trash)?;
         }

@@ -7,6 +7,8 @@
 //! What must stay true: a lookup holds nothing; whatever goes wrong here, the step runs as if there were no cache.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sage_core::digest::Digest;
@@ -157,9 +159,10 @@ impl RunLoop {
             };
             let (parts, output) = (start.parts.clone(), start.output.clone());
             let (step_key, agent) = (parts.key(), subject.agent.clone());
+            let given_up = Arc::<AtomicBool>::default();
+            let conditions = Conditions { output, files, given_up: given_up.clone() };
             let ask = move || {
                 let ticket = subject.ticket(&cache, &parts)?;
-                let conditions = Conditions { output, files };
                 let looked = cache.look_up(&ticket, read, &conditions, &around.project, &blobs, now);
                 Ok::<_, String>((ticket, looked))
             };
@@ -168,7 +171,10 @@ impl RunLoop {
                 Ok(Ok(Ok((ticket, looked)))) => (prepared, Some(ticket), Some(looked)),
                 // The template asks for files in a way that cannot be read: repeating does not help.
                 Ok(Ok(Err(why))) => (Prepared::Invalid(why), None, None),
-                Ok(Err(_)) | Err(_) => (prepared, None, None),
+                Ok(Err(_)) | Err(_) => {
+                    given_up.store(true, Ordering::Relaxed);
+                    (prepared, None, None)
+                }
             };
             let known = Known { ticket, looked, step_key, agent };
             let _ = sender.send(Input::LookedUp(id, prepared, Some(Box::new(known)))).await;

@@ -8,8 +8,9 @@ use sage_core::run::{State, StepId};
 
 use super::{Input, LoopError, RunLoop};
 use crate::cache::{DEFAULT_TTL_MS, Hit};
+use crate::perform::write_output;
 use crate::prepare::Start;
-use crate::results::pack;
+use crate::results::{pack, unpack};
 
 /// What an earlier run has for a step.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl RunLoop {
         let key = self.lookups.ticket(id).map(|ticket| ticket.key).or(journaled);
         let item = start.parts.shortened().get("item").cloned();
         let (around, now) = (self.around.clone(), self.around.clock.now_ms());
+        let (output, accepted) = (start.output.clone(), step.accepted);
         let sender = self.sender.clone();
         self.held.set_aside(id);
         tokio::spawn(async move {
@@ -50,6 +52,12 @@ impl RunLoop {
                 let step = (operation.as_str(), path.as_str(), feature.as_str());
                 let kept = cache.and_then(|cache| cache.stand_in(key, step, item.as_ref(), blobs, now));
                 if let Some(hit) = kept {
+                    let asks = hit.expires_in_ms.is_none() && cache.is_some_and(|cache| cache.asks);
+                    // What a person is asked about first is not there yet.
+                    if let Some(path) = output.filter(|_| accepted || !asks) {
+                        let whole = unpack(hit.full.as_ref().unwrap_or(&hit.result), blobs);
+                        write_output(&around.project, &path, &whole.map_err(|error| error.to_string())?)?;
+                    }
                     return Ok(hit);
                 }
                 let found = (around.earlier)(&feature, &run, &path);

@@ -187,9 +187,29 @@ fn other_files_another_agent_and_another_question_are_another_result() {
     assert_eq!((run(&other), run(&other)), (0, 1), "another agent by default");
     let title = |request: &mut StartRequest| request.title = "Another thing".into();
     assert_eq!((run(&title), run(&title)), (0, 1), "programs see the title");
+    let feature = |request: &mut StartRequest| request.feature = "g".into();
+    assert_eq!((run(&feature), run(&feature)), (0, 1), "and the feature");
     let inputs = |request: &mut StartRequest| drop(request.inputs.insert("a".into(), json!(1)));
     assert_eq!((run(&inputs), run(&inputs)), (0, 1), "inputs");
     assert_eq!(run(&same), 1);
+}
+
+/// Nobody can say which of them the step has seen.
+// covers: R11
+#[test]
+fn what_was_made_while_its_files_changed_is_not_kept() {
+    let world = world();
+    let file = world.root().join("src.rs");
+    std::fs::write(&file, "one").unwrap();
+    // The first step writes into what the second one declares, while that one works.
+    let text = "name: h\nphases:\n  - id: p\n    operations:\n      - { id: w, type: agent, agent: fake, output: src.rs, prompt: 'ms=50' }\n      - { id: x, type: agent, agent: fake, cache: { files: [src.rs] }, prompt: 'ms=500' }\n";
+    good(&world.run(text));
+    assert_ne!(std::fs::read_to_string(&file).unwrap(), "one");
+    assert_eq!(store(&world).entries().len(), 0);
+    // Now it writes what is there already.
+    good(&world.run(text));
+    assert_eq!((store(&world).entries().len(), world.begun("p/x")), (1, 2));
+    assert_eq!((world.run(text).tally.cache_hits, world.begun("p/x")), (1, 2));
 }
 
 // covers: R11

@@ -41,6 +41,19 @@ fn an_old_result_stands_in_and_its_age_is_told() {
     assert_eq!(taken(&world)[0].age_ms / DAY_MS, 5, "what stood in is not taken for a new result");
 }
 
+// covers: R11, R15
+#[test]
+fn what_stands_in_is_also_in_the_output_file() {
+    let world = world();
+    let text = |prompt: &str| one(&format!("{FIELDS}, output: docs/x.md"), prompt);
+    world.run(&text("ms=10 good"));
+    let file = world.root().join("docs/x.md");
+    std::fs::remove_file(&file).unwrap();
+    let run = world.run(&text("ms=10 fail"));
+    assert_eq!(run.status, Status::Finished(Verdict::Degraded));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "ms=10 good");
+}
+
 // covers: R15
 #[test]
 fn a_step_without_cache_falls_back_to_an_earlier_run_with_its_age() {

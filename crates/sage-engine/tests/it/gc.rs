@@ -135,6 +135,23 @@ fn a_run_in_somebodys_hands_stays() {
     assert_eq!(sweep(&engine, ALL).removed.len(), 1);
 }
 
+/// What cannot be read is the newest run's, and that run may be under way.
+// covers: R4, R5
+#[test]
+fn an_older_run_does_not_take_the_newest_ones_checkpoint_with_it() {
+    let disk = SimFs::new(4);
+    let world = World::new(Arc::new(disk.clone()));
+    run(&world, "a", FINE);
+    run(&world, "a", ASKS);
+    let engine = world.engine();
+    let checkpoint = engine.project.checkpoint("a");
+    for name in ["workflow-a.json", "workflow-a.json.bak"] {
+        disk.plant(&engine.project.state().join(name), b"{").unwrap();
+    }
+    assert_eq!(names(&sweep(&engine, ALL)), ["a"]);
+    assert!(engine.vfs.exists(&checkpoint).unwrap());
+}
+
 // covers: R4, R5
 #[test]
 fn a_power_cut_anywhere_leaves_whole_features_and_the_next_clean_up_finishes() {

@@ -31,6 +31,9 @@ pub struct FileFacts {
     pub errors: Errors,
     pub loops: usize,
     pub todos: Vec<Todo>,
+    /// Comments in the order of the text; lines that follow each other are one.
+    #[serde(skip)]
+    pub(crate) notes: Vec<Note>,
     #[serde(skip)]
     pub(crate) calls: Vec<Call>,
     #[serde(skip)]
@@ -149,6 +152,16 @@ pub struct Todo {
     pub mark: &'static str,
     pub line: usize,
     pub text: String,
+}
+
+/// A comment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    pub span: Span,
+    pub line: usize,
+    /// Its last line.
+    pub last: usize,
+    pub in_test: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -28,6 +28,7 @@ use serde_json::Value;
 
 use crate::request::{Request, Trouble};
 
+pub(crate) use facts::Note;
 pub use facts::{Constant, Errors, FileFacts, Function, Import, Span, Todo, Type};
 pub use survey::{Survey, survey};
 

@@ -1,13 +1,14 @@
 //! Everything that is known about a feature before a word is drafted.
 
 use super::behaviour::{Fail, Outside, fails, outside};
+use super::callers::has_word;
 use super::earlier::Earlier;
 use super::markdown::code;
+use super::mentions::{Mention, Thing};
 use super::near::{Near, NearFile};
-use super::passages::{self, Passage};
-use super::project::{Project, body, function_at, module_name};
+use super::project::{Project, body, function_index, module_name};
 use super::uses::{Use, Uses};
-use crate::code::{FileFacts, Function, Todo};
+use crate::code::{FileFacts, Function, Todo, Type};
 use crate::request::Request;
 
 #[derive(Debug)]
@@ -19,7 +20,8 @@ pub struct Brief<'a> {
     pub near: Near,
     /// Functions of the core, in the order of their files.
     pub items: Vec<Item>,
-    pub says: Vec<Passage>,
+    /// Public functions elsewhere that take or return a type of the core that is spoken of.
+    pub touched: Vec<Item>,
 }
 
 /// A mark's own words, without the mark.
@@ -55,8 +57,8 @@ impl<'a> Brief<'a> {
         };
         let near = Near::find(&title, project, &uses, &earlier);
         let items = near.core.iter().flat_map(|near| items(near, project, &uses)).collect();
-        let says = passages::about(&near, project);
-        Brief { title, project, uses, earlier, near, items, says }
+        let touched = touched(&near, project, &uses);
+        Brief { title, project, uses, earlier, near, items, touched }
     }
 
     pub fn file(&self, index: usize) -> &'a FileFacts {
@@ -84,7 +86,11 @@ impl<'a> Brief<'a> {
         let mut items: Vec<&Item> = self.items.iter().filter(|item| self.function(item).is_public).collect();
         let used = |item: &Item| item.callers.len() + item.inside.len() + item.tests.len();
         let rank = |item: &Item| self.near.core.iter().position(|near| near.file == item.file);
-        let named = |item: &Item| self.near.names(&self.function(item).name);
+        let named = |item: &Item| {
+            let near = self.near.core.iter().find(|near| near.file == item.file);
+            let spoken = near.is_some_and(|near| near.things().contains(&Thing::Function(item.function)));
+            spoken || self.near.names(&self.function(item).name)
+        };
         items.sort_by_key(|item| (!named(item), rank(item), std::cmp::Reverse(used(item).min(5))));
         items
     }
@@ -97,9 +103,38 @@ impl<'a> Brief<'a> {
     /// What a line belongs to: its function, or its file.
     pub fn home(&self, file: usize, line: usize) -> String {
         let facts = self.file(file);
-        let inner = function_at(facts, line);
-        let at = inner.and_then(|inner| facts.functions.iter().position(|f| std::ptr::eq(f, inner)));
-        code(&at.map_or_else(|| facts.path.clone(), |at| self.name(file, at)))
+        let spoken = self.near.core.iter().filter(|near| near.file == file).flat_map(|near| &near.mentions);
+        let held = |mention: &Mention| {
+            let here = mention.said.as_ref().is_some_and(|(said, _)| *said == line);
+            mention.thing.filter(|_| here)
+        };
+        match spoken.filter_map(held).next() {
+            Some(thing) => code(&self.thing(file, thing).0),
+            None => code(
+                &function_index(facts, line).map_or_else(|| facts.path.clone(), |at| self.name(file, at)),
+            ),
+        }
+    }
+
+    /// The name of a thing, and its line.
+    pub fn thing(&self, file: usize, thing: Thing) -> (String, usize) {
+        let facts = self.file(file);
+        match thing {
+            Thing::Function(at) => (self.name(file, at), facts.functions[at].line),
+            Thing::Type(at) => (facts.types[at].name.clone(), facts.types[at].line),
+        }
+    }
+
+    /// Types that are spoken of, with their file.
+    pub fn types(&self) -> Vec<(usize, &'a Type)> {
+        let of = |near: &NearFile| {
+            let types = near.things().into_iter().filter_map(|thing| match thing {
+                Thing::Type(at) => Some(at),
+                Thing::Function(_) => None,
+            });
+            types.map(|at| (near.file, &self.file(near.file).types[at])).collect::<Vec<_>>()
+        };
+        self.near.core.iter().flat_map(of).collect()
     }
 
     /// `shop/payments.py:17`
@@ -114,10 +149,26 @@ impl<'a> Brief<'a> {
         (by.unwrap_or_else(|| file.path.clone()), file.at(call.line))
     }
 
-    /// TODO and FIXME in the core and in what calls it.
+    /// TODO and FIXME in the core, and in functions that call it. Of a file that is near for one thing, those that
+    /// speak of the title.
     pub fn todos(&self) -> Vec<(usize, &'a Todo)> {
+        let narrow = |file: &usize| self.near.core.iter().any(|near| near.file == *file && near.is_narrow);
+        let is_near = |near: &NearFile, todo: &Todo| {
+            let spoken =
+                |mention: &Mention| mention.said.as_ref().is_some_and(|(line, _)| *line == todo.line);
+            let calls = function_index(self.file(near.file), todo.line)
+                .is_some_and(|at| near.functions.contains(&at));
+            match near.relies_on.is_empty() {
+                true => !near.is_narrow || near.mentions.iter().any(spoken),
+                false => calls && !near.relies_on.iter().all(narrow),
+            }
+        };
         let files = self.near.core.iter().chain(&self.near.callers);
-        files.flat_map(|near| self.file(near.file).todos.iter().map(|todo| (near.file, todo))).collect()
+        let of = |near: &'_ NearFile| {
+            let todos = self.file(near.file).todos.iter().filter(|todo| is_near(near, todo));
+            todos.map(|todo| (near.file, todo)).collect::<Vec<_>>()
+        };
+        files.flat_map(of).collect()
     }
 
     /// Ways to fail that no test seems to know: none that calls the function names the error or its text.
@@ -168,21 +219,43 @@ impl<'a> Brief<'a> {
 }
 
 fn items(near: &NearFile, project: &Project, uses: &Uses) -> Vec<Item> {
-    let file = &project.sources[near.file];
-    let item = |&function: &usize| {
-        let all = uses.of(project, near.file, function);
-        let (tests, calls): (Vec<Use>, Vec<Use>) = all.into_iter().partition(|call| call.in_test);
-        let (inside, callers) = calls.into_iter().partition(|call| call.file == near.file);
-        Item {
-            file: near.file,
-            function,
-            fails: fails(file, &file.functions[function]),
-            outside: outside(file, &file.functions[function]),
-            callers,
-            inside,
-            is_untested: tests.is_empty() && !uses.perhaps_tested(&file.functions[function].name),
-            tests,
-        }
-    };
-    near.functions.iter().map(item).collect()
+    near.functions.iter().map(|function| item(near.file, *function, project, uses)).collect()
+}
+
+fn item(index: usize, function: usize, project: &Project, uses: &Uses) -> Item {
+    let file = &project.sources[index];
+    let all = uses.of(project, index, function);
+    let (tests, calls): (Vec<Use>, Vec<Use>) = all.into_iter().partition(|call| call.in_test);
+    let (inside, callers) = calls.into_iter().partition(|call| call.file == index);
+    Item {
+        file: index,
+        function,
+        fails: fails(file, &file.functions[function]),
+        outside: outside(file, &file.functions[function]),
+        callers,
+        inside,
+        is_untested: tests.is_empty() && !uses.perhaps_tested(&file.functions[function].name),
+        tests,
+    }
+}
+
+fn touched(near: &Near, project: &Project, uses: &Uses) -> Vec<Item> {
+    let types = near.core.iter().flat_map(|near| {
+        let name = |thing| match thing {
+            Thing::Type(at) => Some(project.sources[near.file].types[at].name.as_str()),
+            Thing::Function(_) => None,
+        };
+        near.things().into_iter().filter_map(name)
+    });
+    let types: Vec<&str> = types.collect();
+    let mut found = Vec::new();
+    for caller in &near.callers {
+        let functions = project.sources[caller.file].functions.iter().enumerate();
+        let takes = functions.filter(|(_, function)| {
+            let named = types.iter().any(|name| has_word(&function.signature, name));
+            named && function.is_public && !function.in_test
+        });
+        found.extend(takes.map(|(at, _)| item(caller.file, at, project, uses)));
+    }
+    found
 }

@@ -62,7 +62,7 @@ fn mentioned(brief: &Brief) -> Vec<(String, Passage)> {
         .into_iter()
         .map(|(name, p)| (format!("names {}", code(&name)), p));
     let mut found: Vec<(String, Passage)> = by_name.collect();
-    for passage in &brief.says {
+    for passage in &brief.near.says {
         if !found.iter().any(|(_, known)| known == passage) {
             found.push((format!("speaks about {}", brief.title), passage.clone()));
         }

@@ -62,6 +62,12 @@ impl Earlier {
         all
     }
 
+    /// The newest specification, also one without a requirement.
+    pub fn specification(&self) -> Option<&Value> {
+        let is_it = |said: &&Said| said.value["requirements"].is_array();
+        self.said.iter().rev().find(is_it).map(|said| &said.value)
+    }
+
     /// The first result that has `key` as a list with something in it: a specification, a plan.
     pub fn with_list(&self, key: &str) -> Option<&Value> {
         let has = |said: &&Said| said.value[key].as_array().is_some_and(|list| !list.is_empty());

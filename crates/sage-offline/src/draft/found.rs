@@ -12,16 +12,17 @@ const KINDS: &[&str] =
 const LEAST: f64 = 0.5;
 const MOST: usize = 5;
 
-/// Is it something to work on, rather than something to know?
-pub fn is_work(found: &Finding) -> bool {
-    KINDS.contains(&found.kind.as_str()) && found.relevance >= LEAST
+/// Is it something to work on, rather than something to know? Patterns and standards are kept, never done.
+pub fn is_work(step: &str, found: &Finding) -> bool {
+    let to_know = ["pattern", "standard", "convention"].iter().any(|word| step.contains(word));
+    !to_know && KINDS.contains(&found.kind.as_str()) && found.relevance >= LEAST
 }
 
 /// Findings in one file, as sentences.
 pub fn sentences(brief: &Brief, path: &str) -> String {
     let here = |evidence: &String| place::split(evidence).0 == path;
     let all = brief.earlier.findings().into_iter();
-    let found = all.filter(|(_, found)| is_work(found) && found.evidence.iter().any(here)).take(3);
+    let found = all.filter(|(step, found)| is_work(step, found) && found.evidence.iter().any(here)).take(3);
     let told = found.map(|(step, found)| {
         let at: Vec<String> = found.evidence.iter().filter(|evidence| here(evidence)).cloned().collect();
         format!(
@@ -37,7 +38,7 @@ pub fn sentences(brief: &Brief, path: &str) -> String {
 /// A task for each finding in a file that no other task touches.
 pub fn tasks(brief: &Brief, taken: &[String]) -> Vec<Task> {
     let mut made: Vec<Task> = Vec::new();
-    for (step, found) in brief.earlier.findings().into_iter().filter(|(_, found)| is_work(found)) {
+    for (step, found) in brief.earlier.findings().into_iter().filter(|(step, found)| is_work(step, found)) {
         let files = files(brief, &found.evidence);
         let new = !files.is_empty() && !files.iter().any(|file| taken.contains(file));
         let known = made.iter().any(|task| task.files.iter().any(|file| files.contains(file)));

@@ -2,9 +2,13 @@
 //!
 //! A word of the title weighs more the fewer files know it, so that "payment" counts and "data" does not.
 
+use super::callers::{self, has_word};
 use super::earlier::Earlier;
+use super::mentions::{self, Mention, Thing};
+use super::passages::{self, Passage};
 use super::place;
-use super::project::{Project, about, module_name};
+use super::profile::Profile;
+use super::project::Project;
 use super::uses::Uses;
 use crate::code::FileFacts;
 use crate::finding::Finding;
@@ -12,12 +16,16 @@ use crate::words::terms;
 
 /// More files than these are not near.
 const MOST_CORE: usize = 6;
-const MOST_CALLERS: usize = 6;
 const MOST_LOOSE: usize = 4;
 const MOST_FUNCTIONS: usize = 8;
+const MOST_REASONS: usize = 2;
 /// A file counts with this score, and with this share of the best one.
 const LEAST: f64 = 0.3;
 const LEAST_SHARE: f64 = 0.45;
+/// Words that many titles have and that say little about which one it is: the other words count.
+const GENERAL: &str = "mode support processing handling management feature system option integration functionality \
+                       improvement service module component workflow process tool";
+const OF_GENERAL: f64 = 0.4;
 /// A finding that is this relevant draws the files that it cites near.
 const RELEVANT: f64 = 0.6;
 const MOST_PLACES: usize = 3;
@@ -34,6 +42,8 @@ pub struct Near {
     pub callers: Vec<NearFile>,
     /// Where nothing is near: files that share a word with the title.
     pub loose: Vec<NearFile>,
+    /// What the documents say about it.
+    pub says: Vec<Passage>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +53,40 @@ pub struct NearFile {
     pub why: Vec<String>,
     /// Of the product, the nearest first.
     pub functions: Vec<usize>,
+    /// Comments in it and documents that speak of the title.
+    pub mentions: Vec<Mention>,
+    /// It is near for what is mentioned only: the rest of the file is about something else.
+    pub is_narrow: bool,
+    /// Of a file that calls: the files of the core that it relies on.
+    pub relies_on: Vec<usize>,
+}
+
+impl NearFile {
+    /// The functions and types that are spoken of, each once.
+    pub fn things(&self) -> Vec<Thing> {
+        let mut found = Vec::new();
+        for thing in self.mentions.iter().filter_map(|mention| mention.thing) {
+            if !found.contains(&thing) {
+                found.push(thing);
+            }
+        }
+        found
+    }
+
+    /// Does a function have to do with what is spoken of: itself, a method of a type, one that takes or returns it?
+    fn touches(&self, file: &FileFacts, index: usize) -> bool {
+        let function = &file.functions[index];
+        let of_type = |name: &str| {
+            let own = function.owner.as_deref() == Some(name);
+            let words = terms(name);
+            let named = !words.is_empty() && share(&weighed(words), &function.name) >= 1.0;
+            own || has_word(&function.signature, name) || named && function.owner.is_none()
+        };
+        self.things().into_iter().any(|thing| match thing {
+            Thing::Function(at) => at == index,
+            Thing::Type(at) => of_type(&file.types[at].name),
+        })
+    }
 }
 
 impl Near {
@@ -52,8 +96,12 @@ impl Near {
         let mut near =
             Near { title: title.to_string(), wanted: weights(title, &profiles), ..Near::default() };
         near.unknown = unknown(title, &profiles, project);
+        near.says = passages::about(&near.wanted, project);
+        let terms: Vec<String> = near.wanted.iter().map(|(term, _)| term.clone()).collect();
+        let mut spoken = mentions::in_comments(&terms, project);
+        spoken.extend(mentions::in_documents(&near.wanted, project, &near.says));
         let mut scored: Vec<NearFile> =
-            profiles.iter().map(|profile| near.score(profile, project, earlier)).collect();
+            profiles.iter().map(|profile| near.score(profile, project, earlier, &spoken)).collect();
         scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         let mut loose = scored.clone();
         loose.retain(|file| file.score >= LEAST / 3.0);
@@ -69,11 +117,11 @@ impl Near {
             loose.truncate(MOST_LOOSE);
             near.loose = loose;
         }
-        near.callers = callers(&near.core, project, uses);
+        near.callers = callers::find(&near.core, project, uses);
         near
     }
 
-    fn score(&self, profile: &Profile, project: &Project, earlier: &Earlier) -> NearFile {
+    fn score(&self, profile: &Profile, project: &Project, earlier: &Earlier, spoken: &[Mention]) -> NearFile {
         let file = &project.sources[profile.file];
         let all: f64 = self.wanted.iter().map(|(_, weight)| weight).sum();
         let mut why: Vec<(f64, String)> = Vec::new();
@@ -89,9 +137,22 @@ impl Near {
             why.push((relevance, format!("cited by `{step}`")));
         }
         why.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut why: Vec<String> = why.into_iter().map(|(_, reason)| reason).collect();
-        why.dedup();
-        NearFile { file: profile.file, score, why, functions: self.functions(file) }
+        let mentions: Vec<Mention> = spoken.iter().filter(|m| m.file == profile.file).cloned().collect();
+        let is_narrow = score < LEAST && mentions.iter().any(|mention| mention.thing.is_some());
+        let mut reasons: Vec<String> = mentions.iter().map(|mention| reason(file, mention)).collect();
+        reasons.dedup();
+        reasons.truncate(MOST_REASONS);
+        // What a file is called says more than what is said in it; a word that it has somewhere says nothing beside it.
+        if !is_narrow {
+            reasons.splice(..0, why.into_iter().map(|(_, reason)| reason)).for_each(drop);
+        }
+        reasons.dedup();
+        let spoken = mentions.iter().map(|mention| mention.score).fold(0.0, f64::max);
+        let mut near =
+            NearFile { file: profile.file, score: score + spoken, why: reasons, ..NearFile::default() };
+        (near.mentions, near.is_narrow) = (mentions, is_narrow);
+        near.functions = self.functions(file, &near);
+        near
     }
 
     /// The word of the title that a term comes from.
@@ -105,16 +166,17 @@ impl Near {
         terms(name).iter().any(|term| self.wanted.iter().any(|(wanted, _)| wanted == term))
     }
 
-    /// Public functions first, those that the title names before all.
-    fn functions(&self, file: &FileFacts) -> Vec<usize> {
+    /// Public functions first, those that the title names or that are spoken of before all.
+    fn functions(&self, file: &FileFacts, near: &NearFile) -> Vec<usize> {
         let rank = |index: &usize| {
             let function = &file.functions[*index];
             let named = self.names(&function.full_name());
-            (!named, !function.is_public, *index)
+            (!named && !near.touches(file, *index), !function.is_public, *index)
         };
         let of_product =
             |index: &usize| !file.functions[*index].in_test && !file.functions[*index].name.starts_with("__");
         let mut all: Vec<usize> = (0..file.functions.len()).filter(of_product).collect();
+        all.retain(|index| !near.is_narrow || near.touches(file, *index));
         all.sort_by_key(rank);
         all.truncate(MOST_FUNCTIONS);
         all.sort_unstable();
@@ -122,57 +184,26 @@ impl Near {
     }
 }
 
-/// The words of one file, by where they stand.
-struct Profile {
-    file: usize,
-    name: Vec<String>,
-    folders: Vec<String>,
-    /// Each term of a function's or type's name, with the name.
-    offers: Vec<(String, String)>,
-    about: Vec<String>,
-    text: Vec<String>,
+/// `` `Amount`: its TODO in line 8 speaks of it ``
+fn reason(file: &FileFacts, mention: &Mention) -> String {
+    let name = match mention.thing {
+        Some(Thing::Function(at)) => format!("`{}`: ", file.functions[at].full_name()),
+        Some(Thing::Type(at)) => format!("`{}`: ", file.types[at].name),
+        None => String::new(),
+    };
+    format!("{name}{}", mention.why)
 }
 
-impl Profile {
-    fn of(index: usize, file: &FileFacts) -> Profile {
-        let folders = file.path.rsplit_once('/').map_or("", |(folders, _)| folders);
-        let functions = file.functions.iter().filter(|f| !f.in_test).map(|f| f.name.clone());
-        let types = file.types.iter().filter(|t| !t.in_test).map(|t| t.name.clone());
-        let offers =
-            types.chain(functions).flat_map(|name| terms(&name).into_iter().map(move |t| (t, name.clone())));
-        let mut text = terms(&file.text);
-        text.sort_unstable();
-        Profile {
-            file: index,
-            name: terms(module_name(&file.path)),
-            folders: terms(folders),
-            offers: offers.collect(),
-            about: about(file).map(|(_, text)| terms(&text)).unwrap_or_default(),
-            text,
-        }
-    }
+/// Which share of the weight of the wanted terms a text has, 0 to 1.
+pub fn share(wanted: &[(String, f64)], text: &str) -> f64 {
+    let said = terms(text);
+    let all: f64 = wanted.iter().map(|(_, weight)| weight).sum();
+    let known: f64 = wanted.iter().filter(|(term, _)| said.contains(term)).map(|(_, weight)| weight).sum();
+    known / all.max(f64::MIN_POSITIVE)
+}
 
-    fn count(&self, term: &str) -> usize {
-        let start = self.text.partition_point(|known| known.as_str() < term);
-        self.text[start..].iter().take_while(|known| *known == term).count()
-    }
-
-    fn knows(&self, term: &String) -> bool {
-        self.count(term) > 0 || self.name.contains(term) || self.folders.contains(term)
-    }
-
-    /// How strongly the file speaks of a term, and how one would say so.
-    fn strength(&self, term: &String, typed: &str) -> Option<(f64, String)> {
-        let offered = self.offers.iter().find(|(known, _)| known == term);
-        match self.count(term) {
-            _ if self.name.contains(term) => Some((1.0, "its name".to_string())),
-            _ if offered.is_some() => offered.map(|(_, name)| (0.75, format!("has `{name}`"))),
-            _ if self.about.contains(term) => Some((0.6, "its first comment".to_string())),
-            _ if self.folders.contains(term) => Some((0.45, "its folder".to_string())),
-            0 => None,
-            count => Some(((0.1 + 0.04 * count as f64).min(0.3), format!("says \"{typed}\" {count}x"))),
-        }
-    }
+fn weighed(words: Vec<String>) -> Vec<(String, f64)> {
+    words.into_iter().map(|word| (word, 1.0)).collect()
 }
 
 /// Rare terms weigh more. What no source knows weighs most: a file that lacks it lacks what the title is about.
@@ -180,9 +211,12 @@ fn weights(title: &str, profiles: &[Profile]) -> Vec<(String, f64)> {
     let mut wanted = terms(title);
     wanted.sort();
     wanted.dedup();
+    let general = terms(GENERAL);
     let weight = |term: String| {
         let known = profiles.iter().filter(|profile| profile.knows(&term)).count();
-        (term, (1.0 + profiles.len() as f64 / known.max(1) as f64).ln())
+        let rarity = (1.0 + profiles.len() as f64 / known.max(1) as f64).ln();
+        let weight = if general.contains(&term) { rarity * OF_GENERAL } else { rarity };
+        (term, weight)
     };
     wanted.into_iter().map(weight).collect()
 }
@@ -204,37 +238,11 @@ fn cited(path: &str, earlier: &Earlier) -> Option<(String, f64)> {
     let names = |evidence: &String| place::split(evidence).0 == path;
     // A document was found by the same words as the file itself: it says nothing new.
     let about = |found: &Finding| {
-        !found.is_convention() && found.kind != "document" && found.evidence.len() <= MOST_PLACES
+        let same = ["document", "near"].contains(&found.kind.as_str());
+        !found.is_convention() && !same && found.evidence.len() <= MOST_PLACES
     };
     let mut all =
         earlier.findings().into_iter().filter(|(_, found)| found.relevance >= RELEVANT && about(found));
     let found = all.find(|(_, found)| found.evidence.iter().any(names));
     found.map(|(step, found)| (step.to_string(), found.relevance))
-}
-
-fn callers(core: &[NearFile], project: &Project, uses: &Uses) -> Vec<NearFile> {
-    let mut found: Vec<NearFile> = Vec::new();
-    for near in core {
-        for &function in &near.functions {
-            let name = &project.sources[near.file].functions[function].name;
-            for call in uses.of(project, near.file, function).iter().filter(|call| !call.in_test) {
-                if core.iter().any(|known| known.file == call.file) {
-                    continue;
-                }
-                let at = found.iter().position(|known| known.file == call.file).unwrap_or_else(|| {
-                    found.push(NearFile { file: call.file, ..NearFile::default() });
-                    found.len() - 1
-                });
-                let (caller, why) = (&mut found[at], format!("calls `{name}`"));
-                caller.score += 1.0;
-                caller.functions.extend(call.by.filter(|by| !caller.functions.contains(by)));
-                if !caller.why.contains(&why) {
-                    caller.why.push(why);
-                }
-            }
-        }
-    }
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
-    found.truncate(MOST_CALLERS);
-    found
 }

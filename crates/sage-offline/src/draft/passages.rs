@@ -1,6 +1,6 @@
 //! What the project's documents say about a feature, sentence by sentence, with the line.
 
-use super::near::Near;
+use super::near::{Near, share};
 use super::project::{Document, Project};
 use crate::words::terms;
 
@@ -57,7 +57,7 @@ impl Passage {
 }
 
 /// Cut after `. ` before a capital letter.
-fn sentences(text: &str) -> Vec<&str> {
+pub fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(". ") {
@@ -70,15 +70,13 @@ fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// Passages that speak about the title, the most of it first.
-pub fn about(near: &Near, project: &Project) -> Vec<Passage> {
-    let all: f64 = near.wanted.iter().map(|(_, weight)| weight).sum();
+/// Passages that speak about the title, by its terms with their weights; the most of it first.
+pub fn about(wanted: &[(String, f64)], project: &Project) -> Vec<Passage> {
     let mut found: Vec<(f64, Passage)> = Vec::new();
     for passage in project.documents.iter().flat_map(passages) {
-        let (said, above) = (terms(&prose(&passage.text)), terms(&passage.heading));
-        let known = near.wanted.iter().filter(|(term, _)| said.contains(term) || above.contains(term));
-        let share = known.map(|(_, weight)| weight).sum::<f64>() / all.max(f64::MIN_POSITIVE);
-        let itself = near.wanted.iter().any(|(term, _)| said.contains(term));
+        let said = prose(&passage.text);
+        let share = share(wanted, &format!("{said} {}", passage.heading));
+        let itself = terms(&said).iter().any(|term| wanted.iter().any(|(known, _)| known == term));
         if share >= LEAST {
             // A heading alone says less.
             found.push((if itself { share } else { share * 0.7 }, passage));
@@ -101,7 +99,7 @@ pub fn about(near: &Near, project: &Project) -> Vec<Passage> {
 }
 
 /// Without paths: `run/mod.rs` does not speak about modes.
-fn prose(text: &str) -> String {
+pub fn prose(text: &str) -> String {
     let words = text.split_whitespace().filter(|word| !word.contains('/') && !word.contains("::"));
     words.collect::<Vec<_>>().join(" ")
 }

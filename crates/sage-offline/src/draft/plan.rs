@@ -30,7 +30,7 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
 }
 
 pub fn draft(request: &Request, brief: &Brief) -> Plan {
-    let (requirements, questions, source) = match brief.earlier.with_list("requirements") {
+    let (requirements, questions, source) = match brief.earlier.specification() {
         Some(spec) => {
             (read(spec, brief), fuzzy::texts(spec.get("openQuestions")), "the specification before it")
         }

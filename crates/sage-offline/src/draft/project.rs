@@ -83,6 +83,12 @@ pub fn function_at(file: &FileFacts, line: usize) -> Option<&Function> {
     file.functions.iter().filter(holds).min_by_key(|function| function.lines)
 }
 
+/// The same as an index.
+pub fn function_index(file: &FileFacts, line: usize) -> Option<usize> {
+    let inner = function_at(file, line)?;
+    file.functions.iter().position(|function| std::ptr::eq(function, inner))
+}
+
 /// The lines of a function.
 pub fn body<'a>(file: &'a FileFacts, function: &Function) -> Vec<(usize, &'a str)> {
     let lines = file.text.lines().enumerate().map(|(at, line)| (at + 1, line));

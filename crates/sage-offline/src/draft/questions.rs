@@ -5,7 +5,7 @@ use super::brief::{Brief, Item};
 use super::markdown::{code, joined};
 use super::project::{body, function_at};
 use super::requirements::{Origin, Requirement};
-use crate::code::FileFacts;
+use crate::code::{FileFacts, Type};
 
 const MOST: usize = 14;
 /// Of one sort, so that none drowns the others.
@@ -76,9 +76,11 @@ fn which(brief: &Brief) -> Vec<Question> {
         let text = format!("Where does it belong? The files that most others use are {}.", joined(&all));
         return vec![question(text, central(brief))];
     };
+    let mut found: Vec<Question> =
+        brief.types().into_iter().take(1).map(|known| changing(brief, known)).collect();
     let items: Vec<&Item> = brief.public().into_iter().filter(|item| item.file == near.file).collect();
     if items.len() < 2 {
-        return Vec::new();
+        return found;
     }
     let names: Vec<String> = items.iter().take(5).map(|item| brief.called(item)).collect();
     let text = format!(
@@ -86,7 +88,24 @@ fn which(brief: &Brief) -> Vec<Question> {
         joined(&names),
         code(&brief.file(near.file).path)
     );
-    vec![question(text, items.iter().take(5).map(|item| brief.place(item)).collect())]
+    found.push(question(text, items.iter().take(5).map(|item| brief.place(item)).collect()));
+    found
+}
+
+/// Does a type that is spoken of change?
+fn changing(brief: &Brief, (file, known): (usize, &Type)) -> Question {
+    let name = code(&known.name);
+    let uses = format!("uses {name}");
+    let users = brief.near.callers.iter().filter(|near| near.why.contains(&uses)).count();
+    let who = match users {
+        0 => String::new(),
+        1 => ", which 1 other file uses,".to_string(),
+        n => format!(", which {n} other files use,"),
+    };
+    let text = format!(
+        "Does {name}{who} change, or does a new type stand beside it; and what becomes of values that exist already?"
+    );
+    question(text, vec![brief.file(file).at(known.line)])
 }
 
 /// The files with the most callers, when nothing is near.
@@ -117,7 +136,8 @@ fn failing(brief: &Brief) -> Vec<Question> {
     let ask = |(at, item): (usize, &Item)| {
         let name = brief.called(item);
         let file = brief.file(item.file);
-        let ways: Vec<String> = item.fails.iter().take(3).map(|fail| fail.told()).collect();
+        let mut ways: Vec<String> = item.fails.iter().take(3).map(|fail| fail.told()).collect();
+        ways.dedup();
         let mut evidence: Vec<String> = item.fails.iter().take(3).map(|fail| file.at(fail.line)).collect();
         let Some(call) = item.callers.first() else {
             let text = format!("{name} fails with {}: who deals with that, and how?", joined(&ways));
@@ -173,7 +193,10 @@ fn gaps(requirements: &[Requirement]) -> Vec<Question> {
 fn between(brief: &Brief) -> Vec<Question> {
     let acts = |item: &&Item| item.outside.iter().any(|(kind, _)| *kind != Outside::Environment);
     let mut found = Vec::new();
-    for item in brief.items.iter().filter(|item| !item.fails.is_empty() || acts(item)) {
+    // A value that cannot be made leaves nothing half done; of what is only near for one thing, nobody knows more.
+    let narrow = |file: usize| brief.near.core.iter().any(|near| near.file == file && near.is_narrow);
+    let matters = |item: &&Item| !item.fails.is_empty() && !narrow(item.file) || acts(item);
+    for item in brief.items.iter().filter(matters) {
         let unfinished = item.callers.iter().find_map(|call| {
             let file = brief.file(call.file);
             let by = call.by.and_then(|by| file.functions.get(by))?;

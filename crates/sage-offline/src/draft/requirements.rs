@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::brief::{Brief, Item, words_of};
 use super::markdown::{code, joined, quoted};
 use super::passages::Passage;
-use super::project::function_at;
 
 const MOST_GAPS: usize = 6;
 const MOST_PROMISES: usize = 4;
@@ -61,19 +60,11 @@ fn requirement(origin: Origin, text: String, evidence: Vec<String>) -> Requireme
     Requirement { id: String::new(), text, evidence, origin: Some(origin) }
 }
 
-/// A mark in the core is about the feature; one in a caller only if its function calls the core.
+/// Marks near the feature.
 fn gaps(brief: &Brief) -> Vec<Requirement> {
     let mut found = Vec::new();
     for (index, todo) in brief.todos() {
         let file = brief.file(index);
-        let function = function_at(file, todo.line);
-        let caller = brief.near.callers.iter().find(|near| near.file == index);
-        let calls = function.is_some_and(|f| {
-            caller.is_some_and(|near| near.functions.iter().any(|&at| file.functions[at].line == f.line))
-        });
-        if caller.is_some() && !calls {
-            continue;
-        }
         let home = brief.home(index, todo.line);
         let text = format!(
             "{home}: {} ({}). Closed by this work, or named here as out of scope.",
@@ -115,7 +106,8 @@ fn kept(brief: &Brief) -> Vec<Requirement> {
 }
 
 fn promised(brief: &Brief) -> Vec<Requirement> {
-    let promises = brief.says.iter().filter_map(|passage| Some((passage, passage.promise(&brief.near)?)));
+    let promises =
+        brief.near.says.iter().filter_map(|passage| Some((passage, passage.promise(&brief.near)?)));
     let to_requirement = |(passage, promise): (&Passage, String)| {
         let text = format!("What is promised still holds: {}", quoted(&promise, 240));
         requirement(Origin::Promised, text, vec![passage.place()])

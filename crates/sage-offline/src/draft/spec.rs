@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::brief::{Brief, Item, words_of};
+use super::conventions;
 use super::earlier::Said;
 use super::markdown::{capital, code, count, joined, list, places, quoted, section, short, table};
 use super::near::NearFile;
@@ -11,14 +12,12 @@ use super::project::{Project, about};
 use super::questions::{self, Question};
 use super::requirements::{self, Requirement, tests_of};
 use super::risks;
-use crate::code::Function;
+use crate::code::{Function, Type};
 use crate::finding::Finding;
 use crate::request::{Request, Trouble};
 
 pub const METHOD: &str =
     "offline: drafted from the project's files and the reports before it, without a model";
-const MOST_CONVENTIONS: usize = 8;
-const MOST_RULES: usize = 4;
 const MOST_FINDINGS: usize = 8;
 const MOST_INTERFACES: usize = 12;
 
@@ -60,7 +59,7 @@ fn document(brief: &Brief, requirements: &[Requirement], questions: &[Question])
     text += &section("What is there", &what_is_there(brief));
     text += &section("What the project already says about it", &says(brief));
     text += &section("What the research found", &research(brief));
-    text += &section("Conventions to keep", &conventions(brief));
+    text += &section("Conventions to keep", &conventions::told(brief));
     text += &section("Requirements (draft)", &requirement_list(requirements));
     text += &section("Interfaces that will be touched", &interfaces(brief));
     text += &section("Risks", &list(&risks::name(brief), "None that the files show."));
@@ -74,9 +73,10 @@ fn opening(brief: &Brief) -> String {
     let title = &brief.title;
     let own = brief.near.core.iter().find_map(|near| {
         let file = brief.file(near.file);
-        about(file).map(|(line, text)| (file.at(line), text))
+        let spoken = near.mentions.iter().find_map(|mention| mention.said.clone()).filter(|_| near.is_narrow);
+        spoken.or_else(|| about(file)).map(|(line, text)| (file.at(line), text))
     });
-    let said = brief.says.first().map(|passage| (passage.place(), passage.text.clone()));
+    let said = brief.near.says.first().map(|passage| (passage.place(), passage.text.clone()));
     match own.or(said) {
         Some((place, text)) => {
             format!(
@@ -113,11 +113,16 @@ fn what_is_there(brief: &Brief) -> String {
 /// Path, lines, what it has, why it is near. Of a file that only calls, the calling functions are enough.
 fn file_row(brief: &Brief, near: &NearFile, core: bool) -> Vec<String> {
     let file = brief.file(near.file);
-    let types = file.types.iter().filter(|t| core && !t.in_test).take(3).map(|t| (t.name.clone(), t.line));
+    let things: Vec<(String, usize)> =
+        near.things().into_iter().map(|thing| brief.thing(near.file, thing)).collect();
+    let types = file.types.iter().filter(|t| core && !near.is_narrow && !t.in_test).take(3);
+    let types = types.map(|t| (t.name.clone(), t.line));
     let functions = near.functions.iter().map(|at| (brief.name(near.file, *at), file.functions[*at].line));
-    let mut offers: Vec<(String, usize)> = types.chain(functions).collect();
-    // What the title names is seen first.
-    offers.sort_by_key(|(name, _)| !brief.near.names(name.rsplit([':', '.']).next().unwrap_or(name)));
+    let mut offers = things.clone();
+    offers.extend(types.chain(functions).filter(|offer| !things.contains(offer)));
+    // What the title names or somebody speaks of is seen first.
+    let last = |name: &str| name.rsplit([':', '.']).next().unwrap_or(name).to_string();
+    offers.sort_by_key(|offer| !(things.contains(offer) || brief.near.names(&last(&offer.0))));
     let mut offers: Vec<String> =
         offers.iter().map(|(name, line)| format!("{} :{line}", code(name))).collect();
     let more = offers.len().saturating_sub(8);
@@ -157,7 +162,7 @@ fn nothing_near(brief: &Brief) -> String {
 
 fn says(brief: &Brief) -> String {
     let mut items: Vec<String> = Vec::new();
-    for near in &brief.near.core {
+    for near in brief.near.core.iter().filter(|near| !near.is_narrow) {
         let file = brief.file(near.file);
         items.extend(
             about(file)
@@ -167,7 +172,7 @@ fn says(brief: &Brief) -> String {
         );
     }
     items.truncate(3);
-    for passage in &brief.says {
+    for passage in &brief.near.says {
         let heading =
             if passage.heading.is_empty() { String::new() } else { format!(" under *{}*", passage.heading) };
         items.push(format!("`{}`{heading}: {}", passage.place(), quoted(&passage.nearest(&brief.near), 240)));
@@ -185,8 +190,8 @@ fn research(brief: &Brief) -> String {
         let code = |at: &String| brief.project.source(place::split(at).0).is_some();
         let in_table =
             found.kind == "document" && !found.evidence.is_empty() && found.evidence.iter().all(code);
-        let quoted = brief.says.iter().any(|passage| found.evidence == [passage.place()]);
-        !found.is_convention() && !in_table && !quoted && found.relevance >= 0.3
+        let quoted = brief.near.says.iter().any(|passage| found.evidence == [passage.place()]);
+        !found.is_convention() && found.kind != "near" && !in_table && !quoted && found.relevance >= 0.3
     };
     let mut all: Vec<(Vec<String>, &Finding)> = Vec::new();
     for (step, found) in brief.earlier.findings().into_iter().filter(|(_, found)| shown(found)) {
@@ -226,53 +231,6 @@ fn research(brief: &Brief) -> String {
     if items.is_empty() { String::new() } else { list(&items, "") }
 }
 
-/// `... (Python)` is no convention where the files near the feature are in Rust.
-fn is_spoken_here(brief: &Brief, title: &str) -> bool {
-    let Some((_, language)) = title.strip_suffix(')').and_then(|title| title.rsplit_once('(')) else {
-        return true;
-    };
-    let spoken =
-        |language: &str| brief.near.core.iter().any(|near| brief.file(near.file).language == language);
-    let known = brief.project.sources.iter().any(|file| file.language == language);
-    brief.near.core.is_empty() || !known || spoken(language)
-}
-
-fn conventions(brief: &Brief) -> String {
-    let mut all: Vec<(&str, &Finding)> = brief.earlier.findings();
-    all.retain(|(_, found)| found.is_convention() && is_spoken_here(brief, &found.title));
-    all.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
-    // What somebody wrote down comes before what can be counted.
-    let (mut all, mut counted): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(_, found)| found.kind == "standard");
-    all.truncate(MOST_RULES);
-    counted.truncate(MOST_CONVENTIONS - all.len());
-    all.extend(counted);
-    let told = |(_, found): &(&str, &Finding)| {
-        let detail =
-            if found.detail.is_empty() { String::new() } else { format!(" {}", short(&found.detail, 200)) };
-        let at = if found.evidence.is_empty() {
-            String::new()
-        } else {
-            format!("; {}", places(&found.evidence, 2))
-        };
-        let title = found.title.trim_end_matches('.');
-        format!("**{}.**{detail} (confidence {:.2}{at})", short(title, 140), found.confidence)
-    };
-    let mut items: Vec<String> = all.iter().take(MOST_CONVENTIONS).map(told).collect();
-    let commands = &brief.project.commands;
-    for (what, known) in [("Tests", &commands.test), ("Checks", &commands.lint), ("Build", &commands.build)] {
-        let lines: Vec<String> =
-            known.iter().take(3).map(|c| format!("{} (`{}`)", code(&c.shell()), c.evidence)).collect();
-        if !lines.is_empty() {
-            items.push(format!("{what}: {}", lines.join(", ")));
-        }
-    }
-    list(
-        &items,
-        "No report about patterns or standards came with this step, and no build or test command is known.",
-    )
-}
-
 fn requirement_list(requirements: &[Requirement]) -> String {
     let told = |r: &Requirement| {
         let origin = r.origin.map_or("", |origin| origin.told());
@@ -310,17 +268,36 @@ fn interfaces(brief: &Brief) -> String {
             fails,
         ]
     };
-    let public = brief.public();
-    let rows: Vec<Vec<String>> = public.into_iter().take(MOST_INTERFACES).map(row).collect();
+    let public = brief.public().into_iter().chain(&brief.touched);
+    let rows: Vec<Vec<String>> = public.take(MOST_INTERFACES).map(row).collect();
     let heads =
         ["function", "where", "what it says of itself", "called at", "tests that call it", "ways to fail:"];
-    match rows.is_empty() {
-        true => "None is known: no public function is near.".to_string(),
-        false => format!(
-            "Candidates, from the files above; which of them change is an open question.\n\n{}",
+    let types = types(brief);
+    match (rows.is_empty(), types.is_empty()) {
+        (true, true) => "None is known: no public function is near.".to_string(),
+        (true, false) => types,
+        (false, _) => format!(
+            "{types}Candidates, from the files above; which of them change is an open question.\n\n{}",
             table(&heads, &rows)
         ),
     }
+}
+
+/// The types that are spoken of, each with who uses it.
+fn types(brief: &Brief) -> String {
+    let told = |(file, known): (usize, &Type)| {
+        let uses = format!("uses {}", code(&known.name));
+        let callers = brief.near.callers.iter().filter(|near| near.why.contains(&uses));
+        let users: Vec<String> = callers.map(|near| code(&brief.file(near.file).path)).collect();
+        let used = match users.is_empty() {
+            true => String::new(),
+            false => format!(", used by {}", joined(&users)),
+        };
+        let doc = known.doc.as_ref().map(|doc| format!(": {}", short(doc, 80))).unwrap_or_default();
+        let place = brief.file(file).at(known.line);
+        format!("The {} {} (`{place}`){doc}{used}.\n\n", known.kind, code(&known.name))
+    };
+    brief.types().into_iter().map(told).collect()
 }
 
 /// Without a comment that stands between it and the body.

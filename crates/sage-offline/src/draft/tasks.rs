@@ -9,6 +9,7 @@
 use super::brief::{Brief, Item};
 use super::found;
 use super::markdown::{code, count, joined};
+use super::mentions::Thing;
 use super::passages;
 use super::project::module_name;
 use super::requirements::{Origin, Requirement};
@@ -29,8 +30,11 @@ pub fn derive(brief: &Brief, requirements: &[Requirement], feature: &str, questi
     let core = tasks.core(&answers);
     tasks.callers(&core, &answers);
     tasks.elsewhere(&answers);
-    tasks.begin_anew(&answers);
-    tasks.documents();
+    if tasks.all.len() > answers.len() {
+        tasks.documents();
+    } else {
+        tasks.begin_anew(&answers);
+    }
     tasks.check();
     tasks.all
 }
@@ -75,10 +79,10 @@ impl Tasks<'_, '_> {
                 .take(6)
                 .map(|item| format!("{} :{}", self.brief.called(item), self.brief.function(item).line))
                 .collect();
-            let mut detail = match names.is_empty() {
-                true => String::new(),
-                false => format!("Functions that may change: {}.", names.join(", ")),
-            };
+            let mut detail = self.types(index);
+            if !names.is_empty() {
+                detail += &format!("Functions that may change: {}.", names.join(", "));
+            }
             detail += &found::sentences(self.brief, &file.path);
             let id = self.add(Task {
                 title: format!("Change {}", code(&file.path)),
@@ -92,6 +96,22 @@ impl Tasks<'_, '_> {
             done.push((index, id));
         }
         done
+    }
+
+    /// The types of a file that are spoken of, and who speaks of them.
+    fn types(&self, index: usize) -> String {
+        let Some(near) = self.brief.near.core.iter().find(|near| near.file == index) else {
+            return String::new();
+        };
+        let mut told = String::new();
+        for thing in near.things().into_iter().filter(|thing| matches!(thing, Thing::Type(_))) {
+            let (name, line) = self.brief.thing(index, thing);
+            let spoken = near.mentions.iter().filter(|mention| mention.thing == Some(thing));
+            let mut why: Vec<String> = spoken.map(|mention| mention.why.clone()).collect();
+            why.dedup();
+            told += &format!("The type that may change: {} :{line} ({}). ", code(&name), why.join(", "));
+        }
+        told
     }
 
     /// Tests for what is near, public and not held by one; they can be written before anything is decided.
@@ -166,9 +186,16 @@ impl Tasks<'_, '_> {
     fn callers(&mut self, core: &[(usize, String)], answers: &[String]) {
         for near in self.brief.near.callers.clone() {
             let file = self.brief.file(near.file);
-            let called: Vec<String> =
-                near.why.iter().map(|why| why.trim_start_matches("calls ").to_string()).collect();
-            let of_core = core.iter().filter(|(index, _)| calls(self.brief, near.file, *index));
+            let with = |start: &str| -> Vec<String> {
+                near.why.iter().filter_map(|why| why.strip_prefix(start)).map(str::to_string).collect()
+            };
+            let (called, used) = (with("calls "), with("uses "));
+            let relies = match (called.is_empty(), used.is_empty()) {
+                (false, true) => format!("calls {}", joined(&called)),
+                (true, _) => format!("uses {}", joined(&used)),
+                (false, false) => format!("uses {} and calls {}", joined(&used), joined(&called)),
+            };
+            let of_core = core.iter().filter(|(index, _)| near.relies_on.contains(index));
             let mut depends_on: Vec<String> = of_core.map(|(_, id)| id.clone()).collect();
             if depends_on.is_empty() {
                 depends_on = answers.to_vec();
@@ -178,8 +205,7 @@ impl Tasks<'_, '_> {
             };
             let names: Vec<String> = near.functions.iter().take(5).map(named).collect();
             let within = if names.is_empty() { String::new() } else { format!(", in {}", joined(&names)) };
-            let detail =
-                format!("It calls {}{within}.{}", joined(&called), found::sentences(self.brief, &file.path));
+            let detail = format!("It {relies}{within}.{}", found::sentences(self.brief, &file.path));
             let task = Task {
                 title: format!("Adapt {}", code(&file.path)),
                 detail,
@@ -205,44 +231,31 @@ impl Tasks<'_, '_> {
         }
     }
 
-    /// Nothing is near: the first task is to find the place.
+    /// Nothing is near: what is left is to find the place.
     fn begin_anew(&mut self, answers: &[String]) {
-        if !self.brief.near.core.is_empty() || self.all.len() > answers.len() {
-            return;
-        }
         let mut acceptance = vec!["A first test says what it does, and fails.".to_string()];
-        acceptance.push("The file it belongs to is named in this plan.".to_string());
+        acceptance.push(format!("`{}` names the file it belongs to.", self.specification));
         let task = Task {
-            title: "Choose the file it belongs to and write its first test".to_string(),
-            detail: "No file of the project is near it, so none is named here.".to_string(),
+            title: "Decide where it belongs, and write its first test".to_string(),
+            detail: "Nothing in the project is near it, so no file is named here. The rest of the plan follows from \
+                     this: make it again afterwards."
+                .to_string(),
             depends_on: answers.to_vec(),
             acceptance,
             priority: "P1".to_string(),
             ..Task::default()
         };
-        let id = self.add(task);
-        let mut acceptance = vec!["The first test passes.".to_string()];
-        acceptance.extend(self.command_passes("test"));
-        self.add(Task {
-            title: format!("Make \"{}\" work in its smallest form", self.brief.title),
-            depends_on: vec![id],
-            acceptance,
-            priority: "P1".to_string(),
-            ..Task::default()
-        });
+        self.add(task);
     }
 
     fn documents(&mut self) {
         let brief = self.brief;
-        let names: Vec<String> = brief
-            .items
-            .iter()
-            .map(|item| brief.function(item).name.clone())
-            .chain(brief.core_paths())
-            .collect();
+        let functions = brief.items.iter().map(|item| brief.function(item).name.clone());
+        let types = brief.types().into_iter().map(|(_, known)| known.name.clone());
+        let names: Vec<String> = functions.chain(types).chain(brief.core_paths()).collect();
         let mut files: Vec<String> =
             passages::naming(&names, brief.project).into_iter().map(|(_, p)| p.path).collect();
-        files.extend(brief.says.iter().map(|passage| passage.path.clone()));
+        files.extend(brief.near.says.iter().map(|passage| passage.path.clone()));
         let changelog = changelog(brief);
         files.retain(|path| Some(path) != changelog.as_ref());
         files.sort();

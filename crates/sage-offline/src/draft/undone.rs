@@ -83,8 +83,10 @@ fn of_side(tasks: Vec<Task>, wanted: Side) -> Vec<Task> {
 /// Without a plan: what was found, the most relevant first; for a fix, with the test that would have caught it.
 fn from_findings(request: &Request, earlier: &Earlier, command: Option<&str>) -> Vec<Task> {
     let fix = request.operation == "implement.fix";
-    let wanted =
-        earlier.findings().into_iter().filter(|(_, f)| (fix || found::is_work(f)) && !f.evidence.is_empty());
+    let wanted = earlier
+        .findings()
+        .into_iter()
+        .filter(|(step, f)| (fix || found::is_work(step, f)) && !f.evidence.is_empty());
     let mut tasks: Vec<Task> = Vec::new();
     for (step, finding) in wanted.filter(|(_, finding)| finding.relevance >= 0.3) {
         if tasks.len() == MOST_FOUND {

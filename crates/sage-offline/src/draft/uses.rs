@@ -117,7 +117,7 @@ impl Target<'_> {
 }
 
 /// Names that every library has too.
-fn is_everyday(name: &str) -> bool {
+pub fn is_everyday(name: &str) -> bool {
     let everyday = [
         "new", "get", "set", "add", "remove", "push", "pop", "insert", "append", "find", "filter", "map",
         "read", "write", "open", "close", "run", "start", "stop", "from", "into", "next", "len", "size",

@@ -14,6 +14,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::enum_variant_names, reason = "each is the name of a command")]
 enum What {
     /// Play a scripted agent: a JSON list of turns
     FakeAgent {

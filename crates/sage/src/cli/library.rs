@@ -2,6 +2,7 @@
 //! them those that `sage.toml` binds to tools of MCP servers.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sage_core::check::Loaded;
@@ -100,10 +101,8 @@ impl Operations {
         }
         for (name, path) in files(dir) {
             let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            let small = path.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
-            match std::fs::read_to_string(&path) {
-                Ok(text) if small => operations.add(&name, file, text),
-                Ok(_) => operations.refuse(file, "it is larger than 1 MiB"),
+            match read(&path) {
+                Ok(text) => operations.add(&name, file, text),
                 Err(error) => operations.refuse(file, &error.to_string()),
             }
         }
@@ -134,6 +133,18 @@ impl Operations {
             report(&broken.file, &loaded, &broken.text);
         }
     }
+}
+
+/// Looked at before it is read: a pipe would be waited for, and a device has no end.
+fn read(path: &Path) -> io::Result<String> {
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// The shapes written out, so that what a run freezes stands by itself.

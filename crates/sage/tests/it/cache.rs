@@ -188,15 +188,13 @@ fn when_there_are_too_many_the_least_used_go_and_the_young_stay() {
         sage.args(["run", feature, "-t", "t"]).run().exit(0);
     }
     assert_eq!(features(), "cde", "nothing younger than a day goes, however many there are");
-    let removed = sage_engine::cache::collect(&sage.path(".sage/cache"), None, Some(1));
-    assert_eq!((removed.count, features().as_str()), (0, "cde"));
+    sage.write("sage.toml", "[cache]\nmaxSize = \"30KB\"\n");
     age(&sage, 2 * DAY_MS, |entry| entry.feature != "e");
-    let removed = sage_engine::cache::collect(&sage.path(".sage/cache"), None, Some(40 << 10));
-    assert_eq!(removed.count, 1);
-    let week = std::time::Duration::from_secs(86_400);
-    let removed = sage_engine::cache::collect(&sage.path(".sage/cache"), Some(week), None);
-    assert_eq!((removed.count, features().as_str()), (1, "e"));
-    assert!(removed.bytes > 15_000);
+    sage.sage("run f -t t").exit(0);
+    assert_eq!(features(), "ef", "of the old ones as many as are too much");
+    age(&sage, 2 * DAY_MS, |entry| entry.feature == "e");
+    sage.sage("cache clear --older-than 1d").exit(0).stdout_has("1 result removed");
+    assert_eq!(features(), "f");
 }
 
 // covers: R15

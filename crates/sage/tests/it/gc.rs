@@ -254,6 +254,33 @@ fn a_record_that_points_elsewhere_removes_nothing_there() {
     assert!(outside.exists() && path.exists());
 }
 
+/// A clone may bring links: whatever they lead to is not ours.
+// covers: R4
+#[test]
+fn nothing_is_cleaned_up_through_a_link() {
+    let sage = sage();
+    sage.sage("run x -t fine").exit(0);
+    let outside = sage.outside().join("precious");
+    std::fs::create_dir_all(outside.join("dead/deep")).unwrap();
+    let entry = format!("{}.json", "cd".repeat(32));
+    for name in ["a.log", "1-a.json", "x.tmp", "dead/1-a.json", "dead/deep/file", &entry] {
+        std::fs::write(outside.join(name), "precious").unwrap();
+    }
+    age(&outside, 400);
+    for link in ["state/trash", "logs", "inbox", "cache", "tickets"] {
+        let link = sage.path(".sage").join(link);
+        let _ = std::fs::remove_dir_all(&link);
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+    }
+    // The run cannot go through the trash, and says so.
+    let report = gc(&sage, "--older-than 0s");
+    assert_eq!(count(&report, "runs"), 0, "{report}");
+    for name in ["a.log", "1-a.json", "x.tmp", "dead/1-a.json", "dead/deep/file", &entry] {
+        assert!(outside.join(name).exists(), "{name}: {report}");
+    }
+    assert_eq!(features(&sage), ["x"]);
+}
+
 // covers: R4
 #[test]
 fn logs_letters_blobs_and_leftovers_go_by_age() {
@@ -273,7 +300,7 @@ fn logs_letters_blobs_and_leftovers_go_by_age() {
     {
         age(&sage.write(&format!(".sage/inbox/dead/{path}"), "{}"), days);
     }
-    let entry = format!(".sage/cache/ab/{}.json", "cd".repeat(32));
+    let entry = format!(".sage/cache/{}.json", "cd".repeat(32));
     age(&sage.write(&entry, "{}"), 40);
     age(&sage.write(".sage/cache/index.json", "{}"), 40);
     let report = gc(&sage, "");

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::facts::{FileFacts, Span, Todo};
+use super::facts::{FileFacts, Note, Span, Todo};
 use super::grammar::*;
 use lead::Lead;
 
@@ -210,12 +210,30 @@ impl<'g, 't> Walk<'g, 't> {
         if roles & COMMENT != 0 {
             let text = self.slice(node);
             let first = row(node);
+            self.comment(node, text);
             for (offset, line) in text.lines().enumerate() {
                 if let Some(mark) = todo(line) {
                     let text = super::facts::cut(line.trim().trim_start_matches(['/', '#', '*', ' ']), 100);
                     self.facts.todos.push(Todo { mark, line: first + offset, text });
                 }
             }
+        }
+    }
+
+    /// Keeps a comment; one that goes on where another ended, on a line of its own, is the same.
+    fn comment(&mut self, node: Node<'t>, text: &str) {
+        let span =
+            Span { start: node.start_byte() as u32, end: (node.start_byte() + text.trim_end().len()) as u32 };
+        let (line, in_test) = (row(node), self.in_test());
+        let last = line + text.trim_end().lines().count().max(1) - 1;
+        let before = |from: usize| self.text.get(from..node.start_byte()).unwrap_or_default();
+        let goes_on =
+            self.facts.notes.last().is_some_and(|note| {
+                note.last + 1 == line && before(note.span.end as usize).trim().is_empty()
+            });
+        match self.facts.notes.last_mut().filter(|_| goes_on) {
+            Some(note) => (note.span.end, note.last) = (span.end, last),
+            None => self.facts.notes.push(Note { span, line, last, in_test }),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn patterns(look: &Look) -> Option<Pattern> {
         few => format!("{} of public functions and types are documented", percent(few, all)),
     };
     Some(Pattern {
-        kind: "quality",
+        kind: "documentation",
         subject: "documentation".into(),
         predicate: "share",
         value: json!(rounded(share)),

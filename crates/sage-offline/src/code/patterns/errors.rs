@@ -63,7 +63,7 @@ fn of(look: &Look, language: &str) -> Option<Pattern> {
     }
     let examples = if fallible.is_empty() { throwing(&files) } else { fallible };
     Some(Pattern {
-        kind: "errors",
+        kind: "handling",
         subject: format!("error handling{suffix}"),
         predicate: "style",
         value: json!(style),

@@ -133,7 +133,7 @@ fn near_finding(look: &Look, place: &Near) -> Finding {
         detail: format!("`{}`{doc}{}", place.signature(), calls.unwrap_or_default()),
         relevance: place.score,
         evidence: vec![place.at()],
-        kind: "structure".into(),
+        kind: "near".into(),
         confidence: look.sure(0.5 + 0.5 * place.score),
     }
 }

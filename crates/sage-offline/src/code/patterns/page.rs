@@ -8,10 +8,10 @@ use super::structure::folders;
 const SECTIONS: &[(&str, &str)] = &[
     ("naming", "Names"),
     ("typing", "Types"),
-    ("errors", "Errors"),
+    ("handling", "Errors"),
     ("tests", "Tests"),
     ("structure", "Structure"),
-    ("quality", "Documentation"),
+    ("documentation", "Documentation"),
 ];
 
 pub(super) fn page(look: &Look, patterns: &[Pattern], near: &[Near], method: &str) -> String {

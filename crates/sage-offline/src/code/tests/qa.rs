@@ -36,7 +36,7 @@ fn changed_modules_without_tests_are_told_first() {
 // covers: R6
 #[test]
 fn what_tests_reach_through_others_is_no_gap_but_an_error_nobody_looks_for_is() {
-    let report = project().title("orders").run("qa.backend");
+    let report = project().title("place").run("qa.backend");
     assert_eq!(found(&report), ["No test sees `place` fail @ src/orders.ts:1"]);
     assert_eq!(finding(&report, "place")["detail"], "Called by 1 test, none of which looks for an error.");
 }

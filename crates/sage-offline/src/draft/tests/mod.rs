@@ -1,6 +1,7 @@
 //! Small projects in three languages, and what is drafted about them.
 
 mod critique;
+mod examples;
 mod plan;
 mod running;
 mod shapes;

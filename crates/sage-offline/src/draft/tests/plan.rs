@@ -126,7 +126,7 @@ fn tasks_wait_only_for_tasks_before_them_and_name_files_that_exist() {
 fn an_empty_project_has_a_plan_that_names_no_file() {
     let result = ask("plan", &project(&[]), "dark mode").done();
     let titles = ids(&result["tasks"], "title");
-    assert_eq!(titles[1], "Choose the file it belongs to and write its first test");
+    assert_eq!(titles[1], "Decide where it belongs, and write its first test");
     assert_eq!(result["tasks"][1]["files"], json!([]));
 }
 

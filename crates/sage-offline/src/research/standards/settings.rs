@@ -185,7 +185,7 @@ fn rule(said: &str, path: &str, line: usize, query: &Query) -> Finding {
         detail: format!("set in {path}, so a tool checks it"),
         relevance: rounded(0.25 + 0.5 * query.share(said)),
         evidence: vec![format!("{path}:{line}")],
-        kind: "standard".into(),
+        kind: "setting".into(),
         confidence: 1.0,
     }
 }

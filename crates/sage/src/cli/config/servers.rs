@@ -121,13 +121,13 @@ mod tests {
     use super::*;
 
     fn variable(name: &str) -> Option<String> {
-        [("HOME", "/home/me"), ("EMPTY", "")].iter().find(|(it, _)| *it == name).map(|(_, v)| v.to_string())
+        [("HOME", "/opt/me"), ("EMPTY", "")].iter().find(|(it, _)| *it == name).map(|(_, v)| v.to_string())
     }
 
     #[test]
     fn variables_are_filled_in() {
         let expand = |text: &str| expanded(text, &variable);
-        assert_eq!(expand("a ${HOME}/x ${HOME:-no}"), Ok("a /home/me/x /home/me".into()));
+        assert_eq!(expand("a ${HOME}/x ${HOME:-no}"), Ok("a /opt/me/x /opt/me".into()));
         assert_eq!(expand("${NONE:-a:-b}${EMPTY:-c}${EMPTY}"), Ok("a:-bc".into()));
         assert_eq!(expand("$HOME ${HOME"), Ok("$HOME ${HOME".into()));
         assert_eq!(expand("${NONE}"), Err("the variable `NONE` is not set".into()));
@@ -148,7 +148,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         servers.add_shared(&path, &variable);
         let good = &servers.known["good"];
-        assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/home/me/it", "-x y"));
+        assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/opt/me/it", "-x y"));
         assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 1, 4));
         assert!(servers.notes.iter().any(|note| note.contains("`web`") && note.contains("HTTP")));
         std::fs::write(&path, "{").unwrap();

@@ -75,9 +75,11 @@ fn request(operation: String) -> Result<Request, Trouble> {
 fn read(operation: String, project: &Path, input: &Value) -> Request {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_string();
     let map = |name: &str| input.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+    // A filter is for prompts: a ticket for every task of a plan, also of one that is too long for a prompt.
+    let face = if operation.starts_with("tickets.") { "full" } else { "result" };
     let steps: Map<String, Value> = map("steps")
         .into_iter()
-        .map(|(path, step)| (path, step.get("result").cloned().unwrap_or(Value::Null)))
+        .map(|(path, step)| (path, step.get(face).cloned().unwrap_or(Value::Null)))
         .collect();
     Request {
         operation,
@@ -88,5 +90,24 @@ fn read(operation: String, project: &Path, input: &Value) -> Request {
         inputs: map("inputs"),
         steps,
         item: input.get("item").cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // covers: R22
+    #[test]
+    fn tickets_are_made_of_the_whole_plan_and_not_of_what_a_filter_left() {
+        let step = json!({"result": {"tasks": [1]}, "full": {"tasks": [1, 2]}, "state": "succeeded"});
+        let input = json!({"steps": {"p/plan": step}});
+        let seen = |operation: &str| {
+            let request = read(operation.into(), Path::new("/project"), &input);
+            request.steps["p/plan"]["tasks"].as_array().map_or(0, Vec::len)
+        };
+        assert_eq!((seen("tickets.create"), seen("tickets.update"), seen("specify")), (2, 2, 1));
     }
 }
