@@ -294,7 +294,7 @@ mod tests {
         assert!(trimmed(Value::Object(names), 7).as_str().unwrap().starts_with("{\"k0\":0"));
         assert_eq!(
             trimmed(json!([[{"relevance": 1, "detail": "日本 語. 日本 語"}], "x y z"]), 1),
-            json!("[…")
+            json!("[[{\"relevance\":…")
         );
         assert_eq!(trimmed(json!(null), 1), json!(null));
     }

@@ -20,6 +20,7 @@ impl Run {
         // What stands in for a result has saved nothing: the step was to be run.
         if !stands_in {
             self.tally.cache_hits += 1;
+            self.count_around(id, |counts| counts.cache_hits += 1);
             let saved = &event.saved;
             let tokens = self.tally.cache_saved_tokens.saturating_add(saved.usage.total());
             self.tally.cache_saved_tokens = tokens;
@@ -38,6 +39,7 @@ impl Run {
         step.cache = Some(Box::new(CacheUse { key: Some(miss.key), taken: None }));
         if !miss.unread && known != Some(miss.key) {
             self.tally.cache_misses += 1;
+            self.count_around(id, |counts| counts.cache_misses += 1);
             self.tally.cache_damaged += u32::from(miss.damaged.is_some());
         }
     }

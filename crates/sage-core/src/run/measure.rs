@@ -38,6 +38,8 @@ pub struct PhaseCounts {
     pub timeouts: u32,
     pub reloads: u32,
     pub tokens_saved: u64,
+    pub cache_hits: u32,
+    pub cache_misses: u32,
 }
 
 impl Run {
