@@ -115,3 +115,36 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{CORE_VERSION, Frozen, RunStarted};
+    use crate::run::Run;
+
+    /// The offline agent does what the operation's name says, whatever the prompt is.
+    // covers: S2, R6
+    #[test]
+    fn another_operation_is_another_step() {
+        let key = |name: &str| {
+            let operation = format!("{{ id: x, type: {name}, agent: a, prompt: same }}");
+            let text = format!("name: t\nphases:\n  - id: p\n    operations: {operation}\n");
+            let mut template = Frozen::new("t", crate::source::Format::Yaml, text);
+            template.operations = ["one", "two"].map(|name| (name.into(), "Do it".into())).into();
+            let started = RunStarted {
+                core: CORE_VERSION,
+                run: "run_1".into(),
+                feature: "f".into(),
+                title: "f".into(),
+                template,
+                templates: Vec::new(),
+                inputs: Default::default(),
+                settings: Default::default(),
+            };
+            let run = Run::start(&started, 0).unwrap();
+            run.key_base(run.find("p/x").unwrap()).key()
+        };
+        assert_eq!(key("one"), key("one"));
+        assert_ne!(key("one"), key("two"));
+        assert_ne!(key("one"), key("agent"));
+    }
+}

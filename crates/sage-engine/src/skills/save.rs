@@ -45,7 +45,7 @@ impl Store {
         }
         let _lock = self.lock()?;
         let dir = self.own().join(&draft.name);
-        refuse_links(&[self.own(), dir.clone()])?;
+        refuse_links(&[self.own(), dir.clone(), dir.join(VERSIONS)])?;
         let before = self.present(&dir)?;
         let version = before.as_ref().map_or(0, |(meta, _)| meta.as_ref().map_or(1, |meta| meta.version));
         let past = dir.join(VERSIONS).join(version.to_string());
@@ -60,8 +60,9 @@ impl Store {
         if before.is_some() && !unfinished {
             self.keep(&dir, &past)?;
         }
-        self.write(&dir, draft, version + 1)?;
-        Ok(Saved { dir, version: version + 1, changed: true, kept: before.map(|_| past) })
+        let next = version.saturating_add(1);
+        self.write(&dir, draft, next)?;
+        Ok(Saved { dir, version: next, changed: true, kept: before.map(|_| past) })
     }
 
     /// What is there now, if anything is.

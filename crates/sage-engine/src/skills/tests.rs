@@ -98,7 +98,12 @@ fn a_link_out_of_the_project_is_not_read() {
     assert_eq!(index.skills.len(), 1, "the user's own links are the user's affair");
     assert_eq!(index.skills[0].skill.name, "linked");
     assert!(index.problems[0].message.contains("leads out"), "{:?}", index.problems);
-    std::fs::create_dir_all(desk.path("project/.sage")).unwrap();
+    let saved = desk.store.save(&draft("x", None)).unwrap();
+    symlink(desk.path("elsewhere"), saved.dir.join(".versions")).unwrap();
+    let error = desk.store.save(&draft("y", None)).unwrap_err().to_string();
+    assert!(error.contains("is a link"), "{error}");
+    assert_eq!(std::fs::read_dir(desk.path("elsewhere")).unwrap().count(), 1, "nothing was put there");
+    std::fs::remove_dir_all(desk.path("project/.sage/skills")).unwrap();
     symlink(desk.path("elsewhere"), desk.path("project/.sage/skills")).unwrap();
     let error = desk.store.save(&draft("x", None)).unwrap_err().to_string();
     assert!(error.contains("is a link"), "{error}");

@@ -167,3 +167,23 @@ fn files(dir: &Path) -> Vec<(String, PathBuf)> {
     files.sort();
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: R6
+    #[test]
+    fn what_is_no_file_is_told_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe.md");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::fs::write(dir.path().join("large.md"), vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
+        std::fs::write(dir.path().join("odd.md"), [0xff, 0xfe]).unwrap();
+        std::fs::write(dir.path().join("own.md"), "Do it").unwrap();
+        let operations = Operations::of(dir.path(), dir.path());
+        let names: Vec<&str> = operations.broken.iter().map(|broken| broken.file.as_str()).collect();
+        assert_eq!(names, ["large.md", "odd.md", "pipe.md"]);
+        assert!(operations.library.get("own").is_some());
+    }
+}

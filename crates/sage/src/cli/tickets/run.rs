@@ -52,6 +52,8 @@ fn work(context: &Context, ticket: &Ticket, flags: run::Args) -> Result<ExitCode
 fn all(context: &Context, store: &Store, args: &RunArgs, flags: &run::Args) -> Result<ExitCode, Failure> {
     let mut tried: BTreeSet<String> = BTreeSet::new();
     let mut first_bad = None;
+    // Of a run that was killed before its ticket knew of its end.
+    store.settle(&context.engine()).map_err(failure)?;
     while args.max.is_none_or(|max| tried.len() < max as usize) {
         let book = store.read().map_err(failure)?;
         let Some(ticket) = book.ready().into_iter().find(|ticket| !tried.contains(&ticket.id)) else { break };
