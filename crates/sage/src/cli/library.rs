@@ -84,6 +84,7 @@ pub struct Operations {
 
 #[derive(Debug)]
 struct Broken {
+    name: String,
     file: String,
     text: String,
     problems: Vec<Diagnostic>,
@@ -100,8 +101,8 @@ impl Operations {
             let small = path.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
             match std::fs::read_to_string(&path) {
                 Ok(text) if small => operations.add(&name, file, text),
-                Ok(_) => operations.refuse(file, "it is larger than 1 MiB"),
-                Err(error) => operations.refuse(file, &error.to_string()),
+                Ok(_) => operations.refuse(&name, file, "it is larger than 1 MiB"),
+                Err(error) => operations.refuse(&name, file, &error.to_string()),
             }
         }
         operations
@@ -111,21 +112,33 @@ impl Operations {
         let text = with_shapes(&text);
         let problems = self.library.add(name, &text);
         if !problems.is_empty() {
-            self.broken.push(Broken { file, text, problems });
+            self.broken.push(Broken { name: name.to_string(), file, text, problems });
         }
     }
 
-    fn refuse(&mut self, file: String, why: &str) {
+    fn refuse(&mut self, name: &str, file: String, why: &str) {
         let problem = Diagnostic::error("", Default::default(), format!("cannot be read: {why}"));
-        self.broken.push(Broken { file, text: String::new(), problems: vec![problem] });
+        let name = name.to_string();
+        self.broken.push(Broken { name, file, text: String::new(), problems: vec![problem] });
     }
 
-    /// Tells what is wrong with the project's operations.
-    pub fn report(&self, report: &mut dyn FnMut(&str, &Loaded, &str)) {
+    /// Tells what is wrong with the project's operations; of those that this template does not speak of, only
+    /// that something is.
+    pub fn report(&self, template: &str, report: &mut dyn FnMut(&str, &Loaded, &str)) {
         for broken in &self.broken {
-            let loaded = Loaded { template: None, diagnostics: broken.problems.clone() };
-            report(&broken.file, &loaded, &broken.text);
+            if template.contains(&broken.name) {
+                let loaded = Loaded { template: None, diagnostics: broken.problems.clone() };
+                report(&broken.file, &loaded, &broken.text);
+            } else {
+                eprintln!("warning: {} has mistakes; it is not used here", broken.file);
+            }
         }
+    }
+
+    /// The file of an operation that is not to be used, not even the built-in one of the same name.
+    pub fn broken(&self, name: &str) -> Option<&str> {
+        let of_it = |broken: &&Broken| broken.name == name && broken.problems.iter().any(|it| it.is_error());
+        self.broken.iter().find(of_it).map(|broken| broken.file.as_str())
     }
 }
 

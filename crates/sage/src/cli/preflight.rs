@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sage_agents::AgentConfig;
 use sage_agents::agent::adapter;
 use sage_core::policy::Alternative;
-use sage_core::template::{Kind, Operation};
+use sage_core::template::{Isolation, Kind, Operation};
 
 use super::catalog::Ready;
 use super::context::Context;
@@ -31,6 +31,29 @@ pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> 
 pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
     uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))
+}
+
+/// Agents that need a worktree are not paid for before it is known that there can be one. Where a step of another
+/// kind might make the repository, it is left to the run.
+pub fn check_repository(context: &Context, ready: &Ready) -> Result<(), Failure> {
+    let templates = || ready.inner.iter().chain([&ready.template]);
+    let operations = || templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
+    let could_make = |kind: Kind| matches!(kind, Kind::Shell | Kind::Script | Kind::Tool);
+    let root = &context.project.root;
+    if operations().any(|operation| could_make(operation.kind))
+        || std::env::var_os("GIT_DIR").is_some()
+        || root.ancestors().any(|dir| dir.join(".git").exists())
+    {
+        return Ok(());
+    }
+    match operations().find(|operation| operation.isolation == Isolation::Worktree) {
+        None => Ok(()),
+        Some(operation) => {
+            let what = format!("step `{}` works in a git worktree of its own", operation.id);
+            Err(Failure::usage(format!("{what}, and `{}` is in no git repository", root.display()))
+                .hint("git init && git add -A && git commit -m start"))
+        }
+    }
 }
 
 fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {
