@@ -42,7 +42,7 @@ pub fn check_repository(context: &Context, ready: &Ready) -> Result<(), Failure>
     let root = &context.project.root;
     if operations().any(|operation| could_make(operation.kind))
         || std::env::var_os("GIT_DIR").is_some()
-        || root.ancestors().any(|dir| dir.join(".git").exists())
+        || root.ancestors().any(has_repository)
     {
         return Ok(());
     }
@@ -54,6 +54,12 @@ pub fn check_repository(context: &Context, ready: &Ready) -> Result<(), Failure>
                 .hint("git init && git add -A && git commit -m start"))
         }
     }
+}
+
+/// A repository, or the file that a worktree or a submodule has in its place.
+fn has_repository(dir: &std::path::Path) -> bool {
+    let git = dir.join(".git");
+    git.is_file() || git.join("HEAD").is_file()
 }
 
 fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {
