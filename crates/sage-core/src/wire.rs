@@ -2,6 +2,7 @@
 //! as truth.
 
 mod asks;
+mod left_open;
 mod metrics;
 mod monitor;
 
@@ -12,6 +13,7 @@ use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
+pub use left_open::{LeftOpen, left_open};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
 

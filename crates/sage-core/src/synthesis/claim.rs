@@ -32,6 +32,7 @@ pub struct Claim {
 pub struct Reading {
     pub claims: Vec<Claim>,
     pub gaps: Vec<Remark>,
+    pub clear: Vec<Remark>,
     pub notes: Vec<Remark>,
 }
 
@@ -65,7 +66,10 @@ impl Reading {
             }
         }
         if self.claims.len() == before && self.gaps.len() == gaps {
-            self.gap(source, "its result has no claims and no findings".to_owned());
+            match found_nothing(result) {
+                Some(why) => self.clear.push(Remark { source: source.name.clone(), why }),
+                None => self.gap(source, "its result has no claims and no findings".to_owned()),
+            }
         }
         if unsure > 0 {
             let claims = if unsure == 1 { "1 claim has".to_owned() } else { format!("{unsure} claims have") };
@@ -99,6 +103,13 @@ impl Reading {
         }
         Vec::new()
     }
+}
+
+/// What a source says that looked and found nothing: that is an answer, not a gap.
+fn found_nothing(result: &Value) -> Option<String> {
+    let listed = ["claims", "findings"].iter().any(|name| result.get(*name).is_some_and(Value::is_array));
+    let summary = result.get("summary")?.as_str()?.trim();
+    (listed && !summary.is_empty()).then(|| summary.to_owned())
 }
 
 fn claim(source: usize, item: &Value, unsure: &mut usize) -> Result<Claim, String> {

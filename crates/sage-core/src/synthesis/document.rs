@@ -28,10 +28,14 @@ pub fn document(synthesis: &Synthesis) -> String {
     }
     single(synthesis, &mut text);
     insights(synthesis, &mut text);
+    remarks("Looked and found nothing", &synthesis.clear, &mut text);
     remarks("Gaps", &synthesis.gaps, &mut text);
     remarks("Not independent", &synthesis.dependent, &mut text);
     remarks("Notes", &synthesis.notes, &mut text);
     let confidence = &synthesis.confidence;
+    if confidence.independent == 0 && !synthesis.escalate {
+        return text;
+    }
     let _ = write!(
         text,
         "\n## Confidence\n\n{} ({} to {}), from {} independent {}. Never above the best independent evidence.\n",

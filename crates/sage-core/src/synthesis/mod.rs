@@ -41,7 +41,7 @@ pub const THRESHOLD: f64 = 0.5;
 const SILENT: usize = 50;
 
 pub fn synthesize(sources: &[Source], threshold: f64) -> Synthesis {
-    let Reading { claims, gaps, notes } = Reading::of(sources);
+    let Reading { claims, gaps, clear, notes } = Reading::of(sources);
     let answered: BTreeSet<usize> = claims.iter().map(|claim| claim.source).collect();
     let topics = topics(claims);
     let ties = Ties::new(sources);
@@ -56,7 +56,7 @@ pub fn synthesize(sources: &[Source], threshold: f64) -> Synthesis {
     let Desk { sum, mut out, .. } = desk;
     out.confidence = sum.whole(answered.len(), sources.len(), ties.count(&answered));
     out.insights = insight::insights(&topics, sources);
-    (out.gaps, out.notes, out.dependent) = (gaps, notes, ties.remarks());
+    (out.gaps, out.clear, out.notes, out.dependent) = (gaps, clear, notes, ties.remarks());
     out.escalate_why = escalation(&out, threshold);
     out.escalate = out.escalate_why.is_some();
     out.summary = summary(&out, answered.len(), sources.len());
@@ -221,6 +221,10 @@ fn reason(sides: &[&Side]) -> String {
 fn escalation(out: &Synthesis, threshold: f64) -> Option<String> {
     let mut why: Vec<String> = Vec::new();
     let claimed = out.agreements.len() + out.conflicts.len() + out.minority.len() + out.partial.len();
+    // Everybody looked and nobody found anything: there is nothing to decide.
+    if claimed == 0 && out.gaps.is_empty() && !out.clear.is_empty() {
+        return None;
+    }
     if claimed == 0 {
         why.push("no source made a claim".to_owned());
     } else if out.confidence.value < threshold {
@@ -247,8 +251,15 @@ fn summary(out: &Synthesis, answered: usize, asked: usize) -> String {
     let only = out.partial.iter().filter(|said| said.sources.len() == 1).count();
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let confidence = &out.confidence;
+    let clear = match out.clear.len() {
+        0 => String::new(),
+        _ if answered == 0 && out.gaps.is_empty() => {
+            return format!("{} looked and found nothing.", count(asked, "source", "sources"));
+        }
+        n => format!(" {n} looked and found nothing."),
+    };
     format!(
-        "{answered} of {} made claims: {}, {}, {} said by one source only, {}, {}. Confidence {} ({} to {}).",
+        "{answered} of {} made claims: {}, {}, {} said by one source only, {}, {}.{clear} Confidence {} ({} to {}).",
         count(asked, "source", "sources"),
         count(out.agreements.len(), "agreement", "agreements"),
         count(out.conflicts.len(), "conflict", "conflicts"),

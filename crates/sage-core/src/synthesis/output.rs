@@ -17,6 +17,9 @@ pub struct Synthesis {
     /// What some say and others are silent about.
     pub partial: Vec<Partial>,
     pub gaps: Vec<Remark>,
+    /// Sources that looked and found nothing, with what they say about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clear: Vec<Remark>,
     pub insights: Vec<Insight>,
     pub confidence: Confidence,
     pub escalate: bool,

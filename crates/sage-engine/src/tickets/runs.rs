@@ -4,6 +4,7 @@
 use sage_core::run::{Run, State as StepState, Status, Step};
 use sage_core::ticket::{BookError, Ended, State, ticket_of};
 use sage_core::verdict::Verdict;
+use sage_core::wire::left_open;
 use serde_json::{Map, Value};
 
 use super::{Store, TicketError};
@@ -65,9 +66,22 @@ impl Engine {
     }
 }
 
+/// A run that succeeded and left tasks open has not done what its ticket asks for.
+fn succeeded(run: &Run) -> Ended {
+    let left = left_open(run);
+    if left.is_empty() {
+        return Ended::Succeeded;
+    }
+    let tasks: usize = left.iter().map(|it| it.tasks).sum();
+    let steps: Vec<&str> = left.iter().take(NAMED).map(|it| it.path.as_ref()).collect();
+    let nothing = if left.iter().any(|it| it.changed) { "" } else { "; nothing was changed" };
+    let count = if tasks == 1 { "1 task".to_string() } else { format!("{tasks} tasks") };
+    Ended::Short(format!("the run of `{}` left {count} open{nothing}: {}", run.feature, steps.join(", ")))
+}
+
 fn end_of(run: &Run) -> Option<Ended> {
     let what = match run.status {
-        Status::Finished(Verdict::Succeeded) => return Some(Ended::Succeeded),
+        Status::Finished(Verdict::Succeeded) => return Some(succeeded(run)),
         Status::Finished(verdict) => verdict.name(),
         Status::Cancelled { .. } => "cancelled",
         Status::Running | Status::Paused { .. } => return None,

@@ -34,9 +34,7 @@ pub fn tell(ready: &Ready, settings: &Settings) {
     let wanted = ready.inner.iter().chain([&ready.template]).any(names_nobody);
     match settings.agent.as_deref().filter(|_| wanted) {
         Some(OFFLINE) => {
-            eprintln!(
-                "agent: offline (no model: it analyses the project, drafts, and spends nothing; --agent takes another)"
-            );
+            eprintln!("agent: offline (no model: analyses and drafts for free; --agent takes another)");
         }
         Some(agent) => eprintln!("agent: {agent}"),
         None => {}

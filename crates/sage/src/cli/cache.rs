@@ -94,7 +94,7 @@ fn stats(context: &Context, cache: &Cache, now: u64, json: bool) -> Result<(), F
     }
     if let Some(oldest) = oldest {
         let stale = if stale > 0 { format!("; {stale} too old, kept for fallbacks") } else { String::new() };
-        print(format_args!("oldest {}; {soon} expire within 7 days{stale}\n", ago_text(oldest)));
+        print(format_args!("the oldest is {} old; {soon} expire within 7 days{stale}\n", ago_text(oldest)));
     }
     Ok(())
 }
@@ -116,7 +116,12 @@ fn list(cache: &Cache, name: Option<&str>, now: u64, json: bool) -> Result<(), F
         return print_json(&json!({"type": "cacheList", "entries": all}));
     }
     if entries.is_empty() {
-        eprintln!("nothing is kept; steps with `cache` keep their results here");
+        match name {
+            Some(name) if !cache.entries().is_empty() => {
+                eprintln!("nothing is kept of `{}`\nhint: sage cache list", clean(name));
+            }
+            _ => eprintln!("nothing is kept; steps with `cache` keep their results here"),
+        }
         return Ok(());
     }
     let row = |(entry, bytes): &(Entry, u64)| {
@@ -151,7 +156,7 @@ fn clear(
             &json!({"type": "cacheCleared", "removed": removed.count, "bytes": removed.bytes}),
         );
     }
-    print(format_args!("{} removed, {} free\n", plural(removed.count, "result"), size_text(removed.bytes)));
+    print(format_args!("{} removed, {} freed\n", plural(removed.count, "result"), size_text(removed.bytes)));
     if let (0, Some(name)) = (removed.count, name) {
         eprintln!("hint: sage cache list    (nothing is kept of `{}`)", clean(name));
     }

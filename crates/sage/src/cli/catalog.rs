@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
+use sage_core::diagnostic::Diagnostic;
 use sage_core::event::Frozen;
 use sage_core::read::read_template;
 use sage_core::source::Format;
@@ -79,7 +80,8 @@ impl Catalog {
         if let Some(place) = all.remove(name) {
             return Ok(place);
         }
-        let failure = Failure::usage(format!("no template `{name}` in `{}`", self.dir.display()));
+        let message = format!("no template `{name}`: not in `{}` and not built in", self.dir.display());
+        let failure = Failure::usage(message);
         let nearest = sage_core::diagnostic::did_you_mean(name, all.keys().map(String::as_str));
         Err(match nearest {
             Some(hint) => failure.hint(hint),
@@ -96,19 +98,36 @@ impl Catalog {
     }
 
     /// Tells what is wrong with the project's operations.
-    pub fn report_operations(&self, report: &mut dyn FnMut(&str, &Loaded, &str)) {
-        self.operations.report(report);
+    pub fn report_operations(&self, template: &str, report: &mut dyn FnMut(&str, &Loaded, &str)) {
+        self.operations.report(template, report);
     }
 
     /// Reads and checks a template, and freezes the operations that it names.
     pub fn read(&self, frozen: &mut Frozen) -> Loaded {
-        let loaded = check::load(&frozen.text, frozen.format, &self.operations.library, self);
+        let mut loaded = check::load(&frozen.text, frozen.format, &self.operations.library, self);
+        self.refuse_broken(&mut loaded);
         let named = loaded.template.iter().flat_map(|template| &template.phases);
         let types = named.flat_map(|phase| &phase.operations).map(|operation| &operation.type_name);
         let known =
             types.filter_map(|name| Some((name.clone(), self.operations.library.get(name)?.text.clone())));
         frozen.operations = known.collect();
         loaded
+    }
+
+    /// A template that names a broken operation is not valid, also where a built-in one has the same name.
+    fn refuse_broken(&self, loaded: &mut Loaded) {
+        let named = loaded.template.iter().flat_map(|template| &template.phases);
+        let types = named.flat_map(|phase| &phase.operations).map(|operation| &operation.type_name);
+        let broken: BTreeSet<String> = types
+            .filter_map(|name| {
+                Some(format!("operation `{name}`: {} has mistakes", self.operations.broken(name)?))
+            })
+            .collect();
+        if !broken.is_empty() {
+            loaded.template = None;
+            let problem = |message| Diagnostic::error("", Default::default(), message);
+            loaded.diagnostics.extend(broken.into_iter().map(problem));
+        }
     }
 
     /// Whether a run that took this template would take another one now.
@@ -133,7 +152,7 @@ impl Catalog {
         mut frozen: Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<Ready, Failure> {
-        self.report_operations(report);
+        self.report_operations(&frozen.text, report);
         let file = frozen.file.clone().unwrap_or_else(|| frozen.name.clone());
         let loaded = self.read(&mut frozen);
         report(&file, &loaded, &frozen.text);

@@ -119,6 +119,7 @@ fn table(projection: &Projection, as_of: &str) {
         parts.push(format!("~{}", usd_text(total.micro_usd)));
     }
     let gaps = [
+        (projection.free(), "of them free (no model)"),
         (projection.unknown(), "of them unknown"),
         (projection.unpriced(), "without a known price"),
         (projection.fan_outs(), "per item, counted once"),
@@ -135,6 +136,7 @@ fn table(projection: &Projection, as_of: &str) {
 fn expected(step: &StepEstimate) -> String {
     let from = match step.from {
         Basis::Unknown => return if step.per_item { "unknown, per item".into() } else { "unknown".into() },
+        Basis::Free => return "free".into(),
         Basis::Budget => "its budget",
         Basis::History => "earlier runs",
     };

@@ -96,6 +96,12 @@ impl From<serde_json::Error> for Failure {
 
 impl From<sage_core::slug::NameError> for Failure {
     fn from(error: sage_core::slug::NameError) -> Failure {
-        Failure::usage(error.to_string()).hint("a feature is a short title, e.g. \"payment processing\"")
+        let hint = match error {
+            sage_core::slug::NameError::NothingLeft => {
+                "a word with letters a-z beside it is enough: \"支付 payment\""
+            }
+            _ => "a feature is a short title, e.g. \"payment processing\"",
+        };
+        Failure::usage(error.to_string()).hint(hint)
     }
 }

@@ -110,9 +110,27 @@ impl Limits {
             let text = defaults.get(key).is_some_and(Value::is_string);
             let parsed = if text { None } else { serde_json::from_str(value).ok() };
             let value = parsed.unwrap_or_else(|| Value::String(value.into()));
+            check_input(key, &value, defaults)?;
             inputs.insert(key.into(), value);
         }
         Ok(inputs)
+    }
+}
+
+/// A switch that is neither on nor off is a mistake. A name that the template does not list may still be read by a
+/// step, so it is only told.
+fn check_input(key: &str, value: &Value, defaults: &Map<String, Value>) -> Result<(), Failure> {
+    match defaults.get(key) {
+        Some(Value::Bool(_)) if !value.is_boolean() => {
+            Err(Failure::usage(format!("the input `{key}` is true or false, not {value}"))
+                .hint(format!("-i {key}=true")))
+        }
+        None if !defaults.is_empty() => {
+            let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
+            eprintln!("warning: the template names no input `{key}`; it has {}", names.join(", "));
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 

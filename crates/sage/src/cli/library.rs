@@ -87,6 +87,7 @@ pub struct Operations {
 
 #[derive(Debug)]
 struct Broken {
+    name: String,
     file: String,
     text: String,
     problems: Vec<Diagnostic>,
@@ -103,7 +104,7 @@ impl Operations {
             let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             match read(&path) {
                 Ok(text) => operations.add(&name, file, text),
-                Err(error) => operations.refuse(file, &error.to_string()),
+                Err(error) => operations.refuse(&name, file, &error.to_string()),
             }
         }
         for (name, binding) in bound {
@@ -117,21 +118,33 @@ impl Operations {
         let text = with_shapes(&text);
         let problems = self.library.add(name, &text);
         if !problems.is_empty() {
-            self.broken.push(Broken { file, text, problems });
+            self.broken.push(Broken { name: name.to_string(), file, text, problems });
         }
     }
 
-    fn refuse(&mut self, file: String, why: &str) {
+    fn refuse(&mut self, name: &str, file: String, why: &str) {
         let problem = Diagnostic::error("", Default::default(), format!("cannot be read: {why}"));
-        self.broken.push(Broken { file, text: String::new(), problems: vec![problem] });
+        let name = name.to_string();
+        self.broken.push(Broken { name, file, text: String::new(), problems: vec![problem] });
     }
 
-    /// Tells what is wrong with the project's operations.
-    pub fn report(&self, report: &mut dyn FnMut(&str, &Loaded, &str)) {
+    /// Tells what is wrong with the project's operations; of those that this template does not speak of, only
+    /// that something is.
+    pub fn report(&self, template: &str, report: &mut dyn FnMut(&str, &Loaded, &str)) {
         for broken in &self.broken {
-            let loaded = Loaded { template: None, diagnostics: broken.problems.clone() };
-            report(&broken.file, &loaded, &broken.text);
+            if template.contains(&broken.name) {
+                let loaded = Loaded { template: None, diagnostics: broken.problems.clone() };
+                report(&broken.file, &loaded, &broken.text);
+            } else {
+                eprintln!("warning: {} has mistakes; it is not used here", broken.file);
+            }
         }
+    }
+
+    /// The file of an operation that is not to be used, not even the built-in one of the same name.
+    pub fn broken(&self, name: &str) -> Option<&str> {
+        let of_it = |broken: &&Broken| broken.name == name && broken.problems.iter().any(|it| it.is_error());
+        self.broken.iter().find(of_it).map(|broken| broken.file.as_str())
     }
 }
 
@@ -181,7 +194,7 @@ mod tests {
         std::fs::write(dir.path().join("large.md"), vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
         std::fs::write(dir.path().join("odd.md"), [0xff, 0xfe]).unwrap();
         std::fs::write(dir.path().join("own.md"), "Do it").unwrap();
-        let operations = Operations::of(dir.path(), dir.path());
+        let operations = Operations::of(dir.path(), dir.path(), &BTreeMap::new());
         let names: Vec<&str> = operations.broken.iter().map(|broken| broken.file.as_str()).collect();
         assert_eq!(names, ["large.md", "odd.md", "pipe.md"]);
         assert!(operations.library.get("own").is_some());

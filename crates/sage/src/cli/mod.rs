@@ -78,10 +78,10 @@ struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 succeeded, 1 failed, 2 bad usage or template, 3 degraded, 4 paused until a person acts,
-5 conflict, 130 interrupted or cancelled.
+Exit codes: 0 succeeded, 1 failed, 2 bad usage or template, 3 degraded, 4 paused until a person
+acts, 5 conflict, 130 interrupted or cancelled.
 
-Start here: sage init, then sage run \"<feature>\".";
+Start here: sage run \"<feature>\", in the folder of your project.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

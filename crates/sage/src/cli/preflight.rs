@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use sage_agents::AgentConfig;
 use sage_agents::agent::adapter;
 use sage_core::policy::Alternative;
-use sage_core::template::{Kind, Operation};
+use sage_core::template::{Isolation, Kind, Operation};
 
 use super::catalog::Ready;
 use super::context::Context;
@@ -35,6 +35,35 @@ pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -
     let known = context.config.agents();
     uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))?;
     servers::check_programs(context, ready)
+}
+
+/// Agents that need a worktree are not paid for before it is known that there can be one. Where a step of another
+/// kind might make the repository, it is left to the run.
+pub fn check_repository(context: &Context, ready: &Ready) -> Result<(), Failure> {
+    let templates = || ready.inner.iter().chain([&ready.template]);
+    let operations = || templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
+    let could_make = |kind: Kind| matches!(kind, Kind::Shell | Kind::Script | Kind::Tool);
+    let root = &context.project.root;
+    if operations().any(|operation| could_make(operation.kind))
+        || std::env::var_os("GIT_DIR").is_some()
+        || root.ancestors().any(has_repository)
+    {
+        return Ok(());
+    }
+    match operations().find(|operation| operation.isolation == Isolation::Worktree) {
+        None => Ok(()),
+        Some(operation) => {
+            let what = format!("step `{}` works in a git worktree of its own", operation.id);
+            Err(Failure::usage(format!("{what}, and `{}` is in no git repository", root.display()))
+                .hint("git init && git add -A && git commit -m start"))
+        }
+    }
+}
+
+/// A repository, or the file that a worktree or a submodule has in its place.
+fn has_repository(dir: &std::path::Path) -> bool {
+    let git = dir.join(".git");
+    git.is_file() || git.join("HEAD").is_file()
 }
 
 fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {

@@ -10,6 +10,8 @@ use sage_core::port::Usage;
 use sage_core::price::PriceTable;
 use sage_core::template::{Kind, Operation, Template};
 
+use super::agent_choice::OFFLINE;
+
 /// Of tokens that nobody has told apart, so many in a hundred are priced as output.
 pub const OUTPUT_PERCENT: u64 = 20;
 /// Sub-workflows in sub-workflows; templates that call themselves are refused before.
@@ -34,6 +36,8 @@ pub enum Basis {
     /// The mean of earlier runs.
     History,
     Unknown,
+    /// Without a model nothing is used.
+    Free,
 }
 
 impl Basis {
@@ -42,6 +46,7 @@ impl Basis {
             Basis::Budget => "budget",
             Basis::History => "history",
             Basis::Unknown => "unknown",
+            Basis::Free => "free",
         }
     }
 }
@@ -113,8 +118,12 @@ impl Projection {
         self.steps.iter().filter(|step| step.from != Basis::Unknown && step.micro_usd.is_none()).count()
     }
 
+    pub fn free(&self) -> usize {
+        self.steps.iter().filter(|step| step.from == Basis::Free).count()
+    }
+
     pub fn fan_outs(&self) -> usize {
-        self.steps.iter().filter(|step| step.per_item).count()
+        self.steps.iter().filter(|step| step.per_item && step.from != Basis::Free).count()
     }
 
     /// Whether what is known fits; `None` if something that is not known could change that.
@@ -135,7 +144,9 @@ fn estimate(
 ) -> StepEstimate {
     let some = |n: u64| Some(n).filter(|n| *n > 0);
     let mean = knowledge.history.mean(key);
+    let agent = operation.agent.clone().or_else(|| knowledge.settings.agent.clone());
     let (tokens, micro_usd, from) = match (operation.budget, mean) {
+        _ if agent.as_deref() == Some(OFFLINE) => (Some(0), Some(0), Basis::Free),
         (Some(own), _) => (own.tokens, own.micro_usd, Basis::Budget),
         (None, Some(mean)) => (some(mean.tokens), some(mean.micro_usd), Basis::History),
         (None, None) => (None, None, Basis::Unknown),
@@ -150,6 +161,5 @@ fn estimate(
     let micro_usd = micro_usd.or_else(priced);
     // A fan-out's own budget is for all of its items together.
     let per_item = per_item && !(operation.foreach.is_some() && from == Basis::Budget);
-    let agent = operation.agent.clone().or_else(|| knowledge.settings.agent.clone());
     StepEstimate { path, agent, model, tokens, micro_usd, from, per_item }
 }

@@ -16,7 +16,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
-use super::preflight::{check_agents, check_programs};
+use super::preflight::{check_agents, check_programs, check_repository};
 use super::tickets::belong;
 use super::{agent_choice, diagnostics, dry_run, gc, health, resume, warnings};
 
@@ -25,7 +25,7 @@ use super::{agent_choice, diagnostics, dry_run, gc, health, resume, warnings};
 pub struct Asked {
     /// What you work on: a title, e.g. "payment processing"
     feature: String,
-    /// The ticket that it is for: in progress while it runs, done when it succeeds
+    /// The ticket that it is for: in progress while it runs, done when it succeeds and leaves nothing open
     #[arg(long, value_name = "ID")]
     ticket: Option<String>,
     /// Also if the ticket is not ready
@@ -37,7 +37,7 @@ pub struct Asked {
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Template: a name from .sage/templates, or a file
+    /// Template: a name that `sage templates` lists, or a file [default: the one of sage.toml, else feature]
     #[arg(short, long)]
     pub template: Option<String>,
     #[command(flatten)]
@@ -102,6 +102,7 @@ pub fn work(
         return dry_run::show(context, ready, &request, args.show.json);
     }
     check_programs(context, &ready, request.settings.agent.as_deref())?;
+    check_repository(context, &ready)?;
     health::before_run(context, &ready, args.show.json)?;
     if !args.show.json && !args.show.quiet {
         agent_choice::tell(&ready, &request.settings);

@@ -45,9 +45,15 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Print a template
-    Show { name: String },
+    Show {
+        /// A template's name or file
+        name: String,
+    },
     /// Write a small template to start from
-    New { name: String },
+    New {
+        /// Its name: the file is .sage/templates/<NAME>.yaml
+        name: String,
+    },
     /// Print the JSON Schema of the template format
     Schema,
 }
@@ -85,7 +91,11 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
     let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
     for (name, steps, about, own) in rows {
         let steps = steps.map_or_else(|| "-".into(), |n| n.to_string());
-        let own = if own { " (yours)" } else { "" };
+        let own = match (own, about.is_empty()) {
+            (false, _) => "",
+            (true, true) => "(yours)",
+            (true, false) => " (yours)",
+        };
         print(format_args!("{name:width$}  {steps:>4} steps  {about}{own}\n"));
     }
     Ok(())

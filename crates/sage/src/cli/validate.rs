@@ -28,7 +28,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     let mut frozen = catalog.freeze(&args.file)?;
     let file = frozen.file.clone().unwrap_or_else(|| args.file.clone());
-    catalog.report_operations(&mut diagnostics::reporter(args.json));
+    catalog.report_operations(&frozen.text, &mut diagnostics::reporter(args.json));
     let loaded = catalog.read(&mut frozen);
     let shown = loaded.show(&file, &frozen.text);
     let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();

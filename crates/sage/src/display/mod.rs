@@ -17,6 +17,7 @@ mod limit_lines;
 mod lines;
 mod mode;
 mod next;
+mod outcome;
 mod phase_rows;
 mod roster;
 mod rows;

@@ -5,7 +5,9 @@ use sage_core::event::PauseReason;
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
+use sage_core::wire::left_open;
 
+use super::outcome;
 use super::summary::{asking_steps, failed_steps};
 use super::text::{Line, Tone, argument};
 use super::walk;
@@ -31,7 +33,8 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
     let resume = |why| (format!("sage resume {feature}"), why);
     let raise = || raise_command(run).map(|command| (command, "gives it more"));
     match run.status {
-        Status::Finished(Verdict::Succeeded) | Status::Running => {}
+        Status::Running => {}
+        Status::Finished(Verdict::Succeeded) => commands.extend(after_success(run)),
         Status::Finished(Verdict::Degraded) => {
             if let Some(&id) = failed_steps(run).first() {
                 let step = argument(&run.step(id).path);
@@ -72,6 +75,23 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
     if let Some(id) = telling {
         let command = format!("sage logs {feature} {}", argument(&run.step(id).path));
         commands.push((command, "shows what it said"));
+    }
+    commands
+}
+
+/// What there is to look at and to do where the run has written or left something.
+fn after_success(run: &Run) -> Vec<(String, &'static str)> {
+    let mut commands: Vec<(String, &str)> = Vec::new();
+    let left = !left_open(run).is_empty();
+    let has = |wanted: &dyn Fn(&str) -> bool| run.step_ids().any(|id| wanted(&run.operation(id).type_name));
+    if left && has(&|name| name.starts_with("tickets.")) {
+        commands.push(("sage tickets ready".into(), "shows what can be done now"));
+    } else if left && run.settings.agent.as_deref() == Some("offline") {
+        commands.push(("sage agents".into(), "shows who could do the rest"));
+    }
+    // Named operations give reports; where no file has them, here they are.
+    if outcome::written(run).is_empty() && has(&|name| name.contains('.')) {
+        commands.push((format!("sage result {}", argument(&run.feature)), "prints what the steps found"));
     }
     commands
 }

@@ -11,6 +11,7 @@ use super::cache_lines;
 use super::figures;
 use super::limit_lines;
 use super::next;
+use super::outcome;
 use super::rows::ask_text;
 use super::text::{Line, Style, Tone, argument, clean, lines, plural, time_text, wrap};
 use super::walk;
@@ -33,6 +34,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     page.extend(figures::alerts(run));
     page.extend(failure_lines(run));
     page.extend(question_lines(run, style.width));
+    page.extend(outcome::lines(run));
     page.extend(next::lines(run));
     page.iter().map(|line| line.render(style) + "\n").collect()
 }

@@ -40,6 +40,17 @@ phases:
       - { id: write, type: agent, agent: scribe, prompt: "Do {{ inputs.ticket.title }}" }
 "#;
 
+const WORK: &str = r#"
+name: work
+phases:
+  - id: work
+    operations:
+      - id: do
+        type: agent
+        agent: fake
+        params: { script: [{ result: { filesChanged: [], open: [{id: T1}, {id: T2}] } }] }
+"#;
+
 fn sage() -> Sage {
     Sage::new().template("fine", FINE).template("fails", FAILS).template("asks", ASKS)
 }
@@ -118,6 +129,23 @@ fn a_run_takes_its_ticket_from_open_over_in_progress_to_done() {
     let again = std::fs::read_to_string(sage.path(".sage/tickets/index.json")).unwrap();
     assert_eq!(again, text, "a run that is over says nothing twice");
     sage.sage("tickets run 1 -t fine").exit(2).stderr_has("T-1 is done");
+}
+
+/// A run that succeeded without doing the work must not close its ticket, nor look as if it had done it.
+// covers: R22
+#[test]
+fn a_run_that_leaves_tasks_open_leaves_its_ticket_open() {
+    let sage = Sage::new().template("work", WORK);
+    add(&sage, &["Fix the till"]);
+    let run = sage.sage("tickets run T-1 -t work").exit(0);
+    run.stdout_has("work/do left 2 tasks open; it changed no file");
+    let left = ticket(&sage, "T-1");
+    assert_eq!(left["state"], "open");
+    let note = left["notes"][0]["text"].as_str().unwrap();
+    assert_eq!(note, "the run of `fix-the-till` left 2 tasks open; nothing was changed: work/do");
+    sage.write(".sage/templates/work.yaml", WORK.replace("[{id: T1}, {id: T2}]", "[]"));
+    sage.sage("tickets run T-1 -t work").exit(0);
+    assert_eq!(state(&sage, "T-1"), "done");
 }
 
 // covers: R22

@@ -148,6 +148,40 @@ fn the_projects_operations_win_and_bad_ones_are_told_with_their_place() {
     assert_eq!(sage.sage("result x a/look").exit(0).json(), json!("hi\n"));
 }
 
+/// Not even the built-in operation of the same name takes its place.
+// covers: R6
+#[test]
+fn a_broken_operation_stops_who_names_it_and_only_warns_others() {
+    let sage =
+        Sage::new().template("t", "name: t\nphases:\n  - id: a\n    operations: { type: audit.security }\n");
+    sage.write(".sage/operations/audit.security.md", "---\nkind: agnet\n---\nhi\n");
+    sage.sage("run x -t t").exit(2).stderr_has("unknown kind `agnet`").stderr_has("nothing was run");
+    sage.sage("validate t").exit(2).stderr_has(".sage/operations/audit.security.md has mistakes");
+    let warned = sage.sage("validate feature").exit(0);
+    warned.stderr_has("warning: .sage/operations/audit.security.md has mistakes; it is not used here");
+}
+
+// covers: R6
+#[test]
+fn inputs_that_the_template_does_not_know_are_told_before_anything_runs() {
+    let sage = Sage::new();
+    let maybe = sage.sage("run x -t delivery -i needs_security=maybe").exit(2);
+    maybe.stderr_has("the input `needs_security` is true or false");
+    let other = sage.sage("run x -t delivery -i needs_perf=true --dry-run").exit(0);
+    other
+        .stderr_has("names no input `needs_perf`; it has needs_performance, needs_security")
+        .stdout_has("of them free (no model)");
+}
+
+/// Planning is not paid for where the implementers cannot begin.
+// covers: R6
+#[test]
+fn a_swarm_without_a_repository_is_refused_before_it_starts() {
+    let sage = Sage::new();
+    sage.sage("run x -t swarm").exit(2).stderr_has("is in no git repository").stderr_has("hint: git init");
+    sage.sage("status x").exit(2);
+}
+
 // covers: R5
 #[test]
 fn a_run_keeps_the_operations_that_it_began_with() {

@@ -30,7 +30,7 @@ pub struct Args {
     /// What it does and when to use it
     #[arg(long)]
     description: Option<String>,
-    /// Words under which it is found
+    /// Words under which it is found, with commas between them
     #[arg(long, value_delimiter = ',')]
     tags: Vec<String>,
     /// Leave out what the steps found, so that a repeated run finds it anew

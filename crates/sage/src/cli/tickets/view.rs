@@ -94,8 +94,8 @@ fn row(book: &Book, ticket: &Ticket) -> Value {
 }
 
 fn table(book: &Book, tickets: &[&Ticket]) {
-    let heading = ["ID", "PRIORITY", "STATE", "TITLE"].map(String::from);
-    let rows: Vec<[String; 4]> = std::iter::once(heading)
+    let heading = ["ID", "PRIORITY", "STATE", "FEATURE", "TITLE"].map(String::from);
+    let rows: Vec<[String; 5]> = std::iter::once(heading)
         .chain(tickets.iter().map(|ticket| {
             let standing = book.standing(ticket);
             let open = standing == Standing::Blocked;
@@ -113,12 +113,13 @@ fn table(book: &Book, tickets: &[&Ticket]) {
                 clean(&ticket.id),
                 ticket.priority.name().into(),
                 standing.name().into(),
+                ticket.feature.as_ref().map_or_else(|| "-".into(), |feature| clean(feature)),
                 format!("{}{}", clean(&ticket.title), clean(&waits)),
             ]
         }))
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..4).map(width).collect();
+    let widths: Vec<usize> = (0..5).map(width).collect();
     for row in rows {
         let padded = row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
         print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
