@@ -331,7 +331,7 @@ fn refreshing_runs_what_was_made_by_another_agent_and_nothing_else() {
     let complete = |request: ResumeRequest| {
         world.live(async || match world.engine().resume("f", request).unwrap() {
             Resumed::Complete { notices, .. } => Ok(notices),
-            Resumed::Owned(owned) => Err(owned.drive().await.unwrap()),
+            Resumed::Owned(owned) => Err(Box::new(owned.drive().await.unwrap())),
         })
     };
     assert_eq!(complete(request()).unwrap(), [], "nothing has changed");
