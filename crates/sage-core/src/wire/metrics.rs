@@ -206,6 +206,9 @@ pub struct PhaseMetrics {
     pub context_reloads: u32,
     #[serde(default)]
     pub tokens_saved: u64,
+    /// Of steps with `cache`; null where there were none.
+    #[serde(default)]
+    pub cache_hit_rate: Option<f64>,
 }
 
 impl PhaseMetrics {
@@ -217,6 +220,7 @@ impl PhaseMetrics {
         let duration = if phase.opened_ms == 0 { 0 } else { end.saturating_sub(phase.opened_work_ms) };
         let sequential_time = steps().map(|step| step.active_ms).sum();
         let attempts = steps().map(|step| step.attempts).sum();
+        let looked_up = phase.counts.cache_hits.saturating_add(phase.counts.cache_misses);
         PhaseMetrics {
             duration,
             tokens: steps().filter_map(|step| step.usage.as_ref()).map(|usage| usage.total()).sum(),
@@ -229,6 +233,7 @@ impl PhaseMetrics {
             timeouts: phase.counts.timeouts,
             context_reloads: phase.counts.reloads,
             tokens_saved: phase.counts.tokens_saved,
+            cache_hit_rate: (looked_up > 0).then(|| share(phase.counts.cache_hits, looked_up)),
         }
     }
 }
