@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::earlier::{Earlier, Said};
 use super::fuzzy;
+use super::markdown::count;
 use super::place::{Standing, standing};
 use crate::finding::{Claim, Finding};
 use crate::request::{Request, Trouble};
@@ -35,9 +36,12 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
             "The same was asked for the round before and nothing changed: a person decides.".to_string()
         }
         "ESCALATE" => {
-            format!("{} contradictions between steps: a person decides which is right.", conflicts.len())
+            format!(
+                "{} between steps: a person decides which is right.",
+                count(conflicts.len(), "contradiction")
+            )
         }
-        _ => format!("{} things to change before this is enough to build on.", issues.len()),
+        _ => format!("{} to change before this is enough to build on.", count(issues.len(), "thing")),
     };
     let mut all = conflicts;
     all.extend(issues);

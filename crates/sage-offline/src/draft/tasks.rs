@@ -18,14 +18,19 @@ use super::task::Task;
 pub struct Tasks<'a, 'b> {
     brief: &'b Brief<'a>,
     requirements: &'b [Requirement],
-    specification: String,
+    /// Where the open questions stand, and what that is called.
+    asked_in: (String, &'static str),
     pub all: Vec<Task>,
 }
 
 /// All tasks; `questions` is how many are open in the specification.
 pub fn derive(brief: &Brief, requirements: &[Requirement], feature: &str, questions: usize) -> Vec<Task> {
-    let specification = format!("docs/specs/{feature}/spec.md");
-    let mut tasks = Tasks { brief, requirements, specification, all: Vec::new() };
+    let (file, name) = match brief.earlier.specification() {
+        Some(_) => ("spec.md", "specification"),
+        None => ("plan.md", "plan"),
+    };
+    let asked_in = (format!("docs/specs/{feature}/{file}"), name);
+    let mut tasks = Tasks { brief, requirements, asked_in, all: Vec::new() };
     let answers = tasks.answers(questions);
     let core = tasks.core(&answers);
     tasks.callers(&core, &answers);
@@ -51,11 +56,12 @@ impl Tasks<'_, '_> {
             return Vec::new();
         }
         let range = if questions == 1 { "Q1 has".to_string() } else { format!("Q1 to Q{questions} have") };
+        let (file, name) = self.asked_in.clone();
         let id = self.add(Task {
-            title: format!("Answer the {} of the specification", count(questions, "open question")),
+            title: format!("Answer the {} of the {name}", count(questions, "open question")),
             detail: "A person decides. What is decided here is what the other tasks build.".to_string(),
-            files: vec![self.specification.clone()],
-            acceptance: vec![format!("{range} an answer in `{}`.", self.specification)],
+            acceptance: vec![format!("{range} an answer in `{file}`.")],
+            files: vec![file],
             priority: "P0".to_string(),
             ..Task::default()
         });
@@ -234,7 +240,7 @@ impl Tasks<'_, '_> {
     /// Nothing is near: what is left is to find the place.
     fn begin_anew(&mut self, answers: &[String]) {
         let mut acceptance = vec!["A first test says what it does, and fails.".to_string()];
-        acceptance.push(format!("`{}` names the file it belongs to.", self.specification));
+        acceptance.push(format!("`{}` names the file it belongs to.", self.asked_in.0));
         let task = Task {
             title: "Decide where it belongs, and write its first test".to_string(),
             detail: "Nothing in the project is near it, so no file is named here. The rest of the plan follows from \
