@@ -141,7 +141,7 @@ async fn configured_agents_are_found_by_name() {
 
     bench.call.agent = Some("parot".into());
     let failure = bench.run().await.failed(FailureClass::Invalid).says("unknown agent `parot`");
-    failure.says("`command`, `fake`, `foreign`, `gemini`, `parrot`");
+    failure.says("`command`, `fake`, `foreign`, `gemini`, `offline`, `parrot`");
     bench.call.agent = None;
     bench.run().await.failed(FailureClass::Invalid).says("no agent is named");
     let mut odd = Bench::new(Kind::Agent, json!({"prompt": "x"})).agent(AgentConfig {
