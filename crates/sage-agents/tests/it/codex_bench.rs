@@ -101,7 +101,9 @@ impl Codex {
             let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
             exe.ends_with("bin/codex")
         };
-        marked(&self.bench.call.run).into_iter().find(is_codex)
+        // Its sandbox is the same program, and numbers of processes begin again: the oldest one is meant.
+        let codexes = marked(&self.bench.call.run).into_iter().filter(is_codex);
+        codexes.filter_map(|pid| Some((sage_agents::start_time(pid)?, pid))).min().map(|(_, pid)| pid)
     }
 }
 
