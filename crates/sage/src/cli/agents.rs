@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::context::{self, Context};
 use super::failure::Failure;
-use super::{install, print, print_json};
+use super::table::print_table;
+use super::{install, print_json};
 
 /// For one agent; they are all asked at once.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -191,10 +192,5 @@ fn table(rows: &[Row]) {
         let state = row.state.text().to_string();
         [row.name.clone(), state, text(&row.version), text(&row.provider), abilities(row), program(row)]
     }));
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        print(format_args!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end()));
-    }
+    print_table(&lines);
 }

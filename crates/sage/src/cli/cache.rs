@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::table::print_table;
 use super::{config, print, print_json};
 use crate::display::text::{ago_text, clean, clock_text, count_text, plural, size_text};
 
@@ -133,12 +134,7 @@ fn list(cache: &Cache, name: Option<&str>, now: u64, json: bool) -> Result<(), F
         [operation, step, feature, age, left, size_text(*bytes), format!("used {used}")]
     };
     let rows: Vec<[String; 7]> = entries.iter().map(row).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
-    for row in &rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        print(format_args!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end()));
-    }
+    print_table(&rows);
     Ok(())
 }
 

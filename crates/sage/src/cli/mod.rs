@@ -49,6 +49,7 @@ mod signal;
 mod skills;
 mod status;
 mod supervise;
+mod table;
 mod target_names;
 mod templates;
 mod tickets;

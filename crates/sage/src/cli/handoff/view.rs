@@ -6,6 +6,7 @@ use sage_core::handoff::{Entry, Handoff, Status, party};
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
+use super::super::table::print_table;
 use super::super::{print, print_json};
 use crate::display::text::{clean, time_text};
 
@@ -75,12 +76,7 @@ fn table(entries: &[&Entry], now_ms: u64) {
             ]
         }))
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    for row in rows {
-        let padded = row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
-        print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
-    }
+    print_table(&rows);
 }
 
 /// `accepted after 2m, completed after 1h`

@@ -6,6 +6,7 @@ use sage_engine::skills::{Index, Listed};
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
+use super::super::table::print_table;
 use super::super::{print, print_json};
 use super::{approved_text, percent, row, tell_problems};
 use crate::display::text::clean;
@@ -56,10 +57,5 @@ fn table(skills: &[Listed]) {
             ]
         }))
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    for row in rows {
-        let padded = row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
-        print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
-    }
+    print_table(&rows);
 }

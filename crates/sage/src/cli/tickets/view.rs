@@ -6,6 +6,7 @@ use sage_core::ticket::{Book, Standing, Ticket};
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
+use super::super::table::print_table;
 use super::super::{print, print_json};
 use super::{belong, warn};
 use crate::display::text::{clean, lines as text_lines};
@@ -118,12 +119,7 @@ fn table(book: &Book, tickets: &[&Ticket]) {
             ]
         }))
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..5).map(width).collect();
-    for row in rows {
-        let padded = row.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
-        print(format_args!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end()));
-    }
+    print_table(&rows);
 }
 
 pub fn show(book: &Book, ticket: &Ticket, json: bool) -> Result<ExitCode, Failure> {
