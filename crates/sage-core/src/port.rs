@@ -4,6 +4,7 @@
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
 mod ask;
+pub mod script;
 mod wakes;
 
 use std::future::Future;

@@ -1,0 +1,1 @@
+//! Sandboxed TypeScript: code mode and code-first workflows.
