@@ -86,6 +86,8 @@ impl Context {
             approvals: Arc::new(self.config.approvals.clone()),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
+            scripts: None,
+            script_limits: Default::default(),
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

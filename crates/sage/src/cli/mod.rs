@@ -36,6 +36,7 @@ mod log_file;
 mod logs;
 pub mod offline;
 mod preflight;
+mod programs;
 mod projection;
 mod questions;
 mod reports;

@@ -31,9 +31,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     catalog.report_operations(&frozen.text, &mut diagnostics::reporter(args.json));
     let loaded = catalog.read(&mut frozen);
     let shown = loaded.show(&file, &frozen.text);
-    let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count();
+    let errors = loaded.diagnostics.iter().filter(|d| d.is_error()).count() + loaded.shown.len();
     let mut warnings = Vec::new();
-    let told = loaded.diagnostics.len() - errors;
+    let told = loaded.diagnostics.iter().filter(|d| !d.is_error()).count();
     let (plan, below) =
         match loaded.template.map(|template| check_below(context, &catalog, template, frozen, args.json)) {
             Some(Ok(ready)) => {

@@ -9,6 +9,7 @@
 //! ```
 
 mod cache_lines;
+mod call_rows;
 mod estimate;
 mod figures;
 mod frame;
