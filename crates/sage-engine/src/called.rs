@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 use crate::blobs::Blobs;
 use crate::results::pack;
 
+/// Among a call's parameters: the results that it is shown as those of earlier steps. No parameter has such a name.
+pub const STEPS: &str = "$steps";
 /// A name is a part of a path.
 const LONGEST_NAME: usize = 50;
 /// What is not a parameter belongs to every record of the call.
@@ -82,9 +84,15 @@ impl Reader {
     fn accept(&self, call: NewCall) -> Result<Accepted, String> {
         let Value::Object(mut written) = call.operation else { return Err("a call must be an object".into()) };
         let label = slug(&call.label);
+        let steps = written.shift_remove("steps");
+        if steps.as_ref().is_some_and(|steps| !steps.is_object()) {
+            return Err("`steps` must be an object: the results that it may see, by name".into());
+        }
         written.insert("id".into(), label.clone().into());
         let operation = self.checked(&written)?;
-        let params = pack(&Value::Object(operation.params.clone()), &self.blobs).map_err(|e| e.to_string())?;
+        let mut params = operation.params.clone();
+        params.extend(steps.map(|steps| (STEPS.to_string(), steps)));
+        let params = pack(&Value::Object(params), &self.blobs).map_err(|e| e.to_string())?;
         Ok(Accepted {
             identity: call.identity,
             ordinal: call.ordinal,

@@ -17,6 +17,7 @@ use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
+use crate::called::STEPS;
 use crate::pointer::pointer;
 use crate::run_loop::given;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
@@ -76,6 +77,8 @@ pub struct Facts {
     item: Option<(Payload, u32)>,
     /// What a synthesis puts together.
     sources: Vec<StepSource>,
+    /// Of a step that code called: its parameters, with the results that it may see.
+    given: Option<Payload>,
 }
 
 /// A step that expressions can see.
@@ -172,6 +175,7 @@ impl Request {
     fn called(&self, params: Value, blobs: &Blobs) -> Result<Prepared, String> {
         let operation = self.operation();
         let Value::Object(mut params) = params else { return Err("its parameters are lost".into()) };
+        params.shift_remove(STEPS);
         if operation.kind == Kind::Workflow {
             return self.sub_workflow(&params, blobs);
         }
@@ -372,6 +376,7 @@ impl Facts {
             scope_inputs: scope.inputs.clone().filter(|_| !called),
             steps: numbers.into_iter().map(entry).collect(),
             item,
+            given: step.call.as_ref().map(|call| call.params.clone()),
             sources: if run.kind(id) == Kind::Synthesize { run.sources(id) } else { Vec::new() },
         }
     }
@@ -385,6 +390,11 @@ impl Facts {
         let mut steps = Map::new();
         for (path, seen) in &self.steps {
             steps.insert(path.clone(), step_value(&self.feature, seen, blobs)?);
+        }
+        if let Some(given) = &self.given
+            && let Some(Value::Object(shown)) = unpack(given, blobs)?.get_mut(STEPS).map(Value::take)
+        {
+            steps.extend(shown.into_iter().map(|(path, result)| (path, shown_step(result))));
         }
         context.insert("steps".into(), Value::Object(steps));
         if let Some((items, index)) = &self.item {
@@ -431,6 +441,11 @@ impl Facts {
         }
         Ok(Value::Array(sources))
     }
+}
+
+/// A result that code shows to a step, as if a step of a template had given it.
+fn shown_step(result: Value) -> Value {
+    json!({"state": "succeeded", "result": result, "full": result, "pointer": null, "artifacts": []})
 }
 
 fn step_value(feature: &str, seen: &Seen, blobs: &Blobs) -> Result<Value, ResultError> {
