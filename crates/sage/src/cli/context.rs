@@ -87,7 +87,7 @@ impl Context {
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
             scripts: None,
-            script_limits: Default::default(),
+            script_limits: self.config.scripts,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

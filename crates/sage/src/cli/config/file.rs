@@ -26,6 +26,7 @@ pub struct File {
     pub switches: Switches,
     pub cache: CacheFile,
     pub gc: GcFile,
+    pub scripts: ScriptsFile,
     pub alerts: Option<AlertsFile>,
     pub mcp: BTreeMap<String, McpFile>,
     pub operations: BTreeMap<String, OperationFile>,
@@ -56,6 +57,16 @@ pub struct OperationFile {
 }
 
 /// What the clean-up leaves.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ScriptsFile {
+    pub memory: Option<Size>,
+    pub cpu: Option<Time>,
+    pub max_calls: Option<u32>,
+    pub max_agents: Option<u32>,
+    pub max_items: Option<u32>,
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct GcFile {
