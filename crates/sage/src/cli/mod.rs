@@ -11,7 +11,7 @@ mod cache;
 mod catalog;
 mod config;
 mod config_command;
-mod context;
+pub(crate) mod context;
 mod debug;
 mod diagnostics;
 mod doctor;
@@ -34,6 +34,7 @@ mod limits_view;
 mod list;
 mod log_file;
 mod logs;
+mod mcp;
 pub mod offline;
 mod preflight;
 mod projection;
@@ -43,6 +44,7 @@ mod result;
 mod resume;
 mod roster;
 mod run;
+mod serve;
 mod session;
 mod session_talk;
 mod signal;
@@ -146,6 +148,10 @@ enum Command {
     Verify(verify::Args),
     /// Remove what is over and old: runs, worktrees, logs and what belongs to them
     Gc(gc::Args),
+    /// Be an MCP server on stdin and stdout, for the agent that starts it
+    Mcp(mcp::Args),
+    /// Be an MCP server over HTTP on this machine, with a token; /health tells how things are
+    Serve(serve::Args),
     /// Measure the engine on this machine
     Bench(bench::Args),
     /// Tools for tests and bug reports
@@ -241,6 +247,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
         Command::Gc(args) => gc::execute(context, args),
+        Command::Mcp(args) => mcp::execute(context, args),
+        Command::Serve(args) => serve::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
         Command::Supervise => supervise::execute(context),
