@@ -34,6 +34,7 @@ mod limits_view;
 pub(crate) mod list;
 mod log_file;
 mod logs;
+mod mcp;
 pub mod offline;
 mod preflight;
 pub(crate) mod prepare;
@@ -44,6 +45,7 @@ pub(crate) mod result;
 mod resume;
 pub(crate) mod roster;
 pub(crate) mod run;
+mod serve;
 pub(crate) mod session;
 mod session_talk;
 pub(crate) mod signal;
@@ -147,6 +149,10 @@ enum Command {
     Verify(verify::Args),
     /// Remove what is over and old: runs, worktrees, logs and what belongs to them
     Gc(gc::Args),
+    /// Be an MCP server on stdin and stdout, for the agent that starts it
+    Mcp(mcp::Args),
+    /// Be an MCP server over HTTP on this machine, with a token; /health tells how things are
+    Serve(serve::Args),
     /// Measure the engine on this machine
     Bench(bench::Args),
     /// Tools for tests and bug reports
@@ -242,6 +248,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
         Command::Gc(args) => gc::execute(context, args),
+        Command::Mcp(args) => mcp::execute(context, args),
+        Command::Serve(args) => serve::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
         Command::Supervise => supervise::execute(context),

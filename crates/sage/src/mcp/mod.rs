@@ -17,6 +17,7 @@ mod progress;
 mod resources;
 mod server;
 mod tools;
+pub mod transport;
 mod wait;
 
 pub use server::SageServer;
