@@ -43,6 +43,10 @@ impl Servers {
             Err(why) => return self.notes.push(format!("{FILE} is not used: {why}")),
         };
         for (name, value) in listed["mcpServers"].as_object().into_iter().flatten() {
+            // Sage itself, as `sage init` enters it for others: a run that calls it would call itself.
+            if is_sage(name, value) {
+                continue;
+            }
             match shared(name, value, variable) {
                 Ok(server) => drop(self.known.insert(name.clone(), server)),
                 Err(why) => {
@@ -51,6 +55,11 @@ impl Servers {
             }
         }
     }
+}
+
+fn is_sage(name: &str, value: &Value) -> bool {
+    let program = value["command"].as_str().and_then(|command| command.rsplit('/').next());
+    name == "sage" && program == Some("sage") && value["args"][0] == "mcp"
 }
 
 fn stated(name: &str, given: &McpFile) -> Result<McpServer, Failure> {
@@ -142,6 +151,7 @@ mod tests {
         servers.add_shared(&path, &variable);
         assert!(servers.known.is_empty() && servers.notes.is_empty(), "no file");
         let text = r#"{"mcpServers": {
+            "sage": {"type": "stdio", "command": "sage", "args": ["mcp"]},
             "good": {"command": "${HOME}/it", "args": ["-x", "${NONE:-y}"], "env": {"A": "b"}},
             "web": {"type": "http", "url": "https://example.com"},
             "a b": {"command": "x"}, "lost": {"command": "${NONE}"}, "odd": {"command": 5}}}"#;
