@@ -36,12 +36,17 @@ pub struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct McpFile {
-    pub command: String,
+    pub command: Option<String>,
     #[serde(default)]
     pub args: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    pub url: Option<String>,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     pub timeout: Option<Time>,
+    pub parallel: Option<u32>,
+    pub lifecycle: Option<String>,
 }
 
 /// The tool that carries out a named operation.
