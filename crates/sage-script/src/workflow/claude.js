@@ -60,7 +60,9 @@
     if (typeof template !== "string" || template === "") {
       return Promise.reject(new TypeError("workflow takes a name or { scriptPath }"));
     }
-    const params = inputs === undefined ? { template } : { template, inputs };
+    // Inputs have names; any other value is the one that is called `args`.
+    const named = inputs !== null && typeof inputs === "object" && !Array.isArray(inputs);
+    const params = inputs === undefined ? { template } : { template, inputs: named ? inputs : { args: inputs } };
     return call({ type: "workflow", params }, template, undefined, undefined, false);
   };
   const parallel = async (thunks) => {

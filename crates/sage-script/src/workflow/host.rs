@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rquickjs::{Ctx, Exception, Function, Object, Value};
-use sage_core::port::script::{ScriptSays, ScriptStart};
+use sage_core::port::script::{Dialect, ScriptSays, ScriptStart};
 use sage_core::read::{OPERATION_FIELDS, param_names};
 use sage_core::template::Kind;
 
@@ -34,7 +34,10 @@ impl State {
             record,
             ended: None,
             spent: 0,
-            max_calls: start.limits.max_calls,
+            max_calls: match start.program.dialect {
+                Dialect::Sage => start.limits.max_calls,
+                Dialect::Claude => start.limits.max_calls.min(start.limits.max_agents),
+            },
             lines: 0,
             logged: start.logged,
             say,
@@ -72,7 +75,8 @@ pub(super) fn host<'js>(
     host.set("title", start.title.as_str())?;
     host.set("maxItems", start.limits.max_items)?;
     host.set("total", start.budget.map_or(-1.0, |total| total as f64))?;
-    host.set("fields", OPERATION_FIELDS.to_vec())?;
+    // `steps` is not a field of templates: there the engine knows what came before.
+    host.set("fields", [OPERATION_FIELDS, &["steps"]].concat())?;
     let beside = |name: &&str| !matches!(*name, "prompt" | "agent" | "model");
     let params: Vec<&str> = param_names(Kind::Agent).iter().copied().filter(beside).collect();
     host.set("agentParams", params)?;

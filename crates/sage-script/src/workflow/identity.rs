@@ -7,7 +7,7 @@ use sage_core::digest::Digest;
 use serde_json::{Map, Value};
 
 /// Fields of an operation that determine its result.
-const DETERMINE: [&str; 12] = [
+const DETERMINE: [&str; 13] = [
     "type",
     "params",
     "prompt",
@@ -20,6 +20,7 @@ const DETERMINE: [&str; 12] = [
     "expect",
     "output",
     "filter",
+    "steps",
 ];
 
 /// `key` is the script's own: equal calls with different keys are different.
