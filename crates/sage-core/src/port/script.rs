@@ -3,7 +3,7 @@
 //! ```text
 //!  engine                                   the script, on a thread of its own
 //!    start(program, input, recorded) ----->   runs from the beginning; calls with a record are answered from it,
-//!    <----- Calls [..]                        in recorded order, without the engine
+//!    <----- Rests { taken, calls [..] }       in recorded order, without the engine
 //!    settled (one at a time, journal order) ->
 //!    <----- Ended(value or failure)
 //! ```
@@ -151,8 +151,11 @@ pub struct NewCall {
 
 #[derive(Clone, Debug)]
 pub enum ScriptSays {
-    /// All that one turn of the script asked for, in order.
-    Calls(Vec<NewCall>),
+    /// It rests: it has taken `taken` live settlements in all (recorded ones do not count), nothing of its own is
+    /// left to do, and these are the calls without a record that it made since it last rested, in order. Said
+    /// after every turn that takes a live settlement, also without calls, and once after the start: the engine
+    /// knows by it that nothing is computed any more.
+    Rests { taken: u32, calls: Vec<NewCall> },
     Log(String),
     Ended(Result<Value, ScriptFailure>),
 }

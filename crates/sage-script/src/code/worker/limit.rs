@@ -41,9 +41,10 @@ fn set(resource: Resource, value: u64) {
 
 /// In bytes; `None` where there is no `/proc`.
 fn address_space() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().next()?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib << 10)
 }
 
 /// Ends the process when its CPU time is used up.

@@ -13,6 +13,9 @@ use crate::code::limits::MAX_MESSAGE_BYTES;
 use crate::code::wire::{FromWorker, Start, ToWorker, raw};
 use crate::isolate::{Fault, Held, Isolate, Limits, Settled, Thrown};
 
+/// The module that begins.
+const MAIN: &str = "sage:main";
+
 pub fn run(start: Start, loaded: Loaded, link: &mut Link) -> Result<FromWorker, FromWorker> {
     let limits = Limits {
         memory_bytes: start.limits.memory_bytes as usize,
@@ -42,13 +45,9 @@ fn drive(
     }
     isolate.begin();
     let settle = isolate.eval_module(INSIDE)?;
-    let main = isolate.eval_module(&start.name)?;
-    let input = start.input.to_string();
-    // A value that is exported is the answer as it is.
-    let answer = match isolate.is_function(&main)? {
-        true => isolate.call(&main, &[&input])?,
-        false => main,
-    };
+    isolate.add_module(MAIN, main(&start.name));
+    let main = isolate.eval_module(MAIN)?;
+    let answer = isolate.call(&main, &[&start.input.to_string()])?;
     loop {
         isolate.turn()?;
         bridge.borrow_mut().flush(link);
@@ -59,6 +58,12 @@ fn drive(
             None => deliver(isolate, &settle, link, bridge)?,
         }
     }
+}
+
+/// Calls the default export of the code; one that is no function is the answer as it is.
+fn main(name: &str) -> String {
+    let name = serde_json::Value::from(name);
+    format!("import * as code from {name};\nexport default async (input) => typeof code.default === 'function' ? code.default(input) : code.default;")
 }
 
 /// Takes one answer, and those that are there already.
