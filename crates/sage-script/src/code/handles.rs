@@ -45,8 +45,13 @@ impl Handles {
     }
 
     fn missing(&self, name: &str, number: Option<u32>) -> String {
-        let names: Vec<String> = self.kept.iter().rev().take(10).map(|(number, _)| format!("h{number}")).collect();
-        let there = if names.is_empty() { "there are none yet".into() } else { format!("there are {}", names.join(", ")) };
+        let names: Vec<String> =
+            self.kept.iter().rev().take(10).map(|(number, _)| format!("h{number}")).collect();
+        let there = if names.is_empty() {
+            "there are none yet".into()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
         match number.is_some_and(|number| (1..=self.last).contains(&number)) {
             true => format!("the handle `{name}` was dropped to make room for later ones; {there}"),
             false => format!("there is no handle `{}`; {there}", name.escape_debug()),
@@ -60,7 +65,9 @@ fn described(name: &str, text: &RawValue) -> Value {
     let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
     let mut told = json!({"handle": name, "type": kind(&value), "bytes": bytes});
     let (length, preview) = match &value {
-        Value::Array(items) => (items.len(), Value::Array(items.iter().take(PREVIEW_ITEMS).map(|item| short(item, 2)).collect())),
+        Value::Array(items) => {
+            (items.len(), Value::Array(items.iter().take(PREVIEW_ITEMS).map(|item| short(item, 2)).collect()))
+        }
         Value::Object(map) => (map.len(), short(&value, 2)),
         Value::String(text) => (text.chars().count(), short(&value, 0)),
         _ => (1, Value::Null),
@@ -92,8 +99,9 @@ fn short(value: &Value, depth: u32) -> Value {
         Value::Array(items) => items.iter().take(PREVIEW_ITEMS).map(|item| short(item, depth - 1)).collect(),
         Value::Object(map) => {
             let few = map.iter().take(PREVIEW_FIELDS);
-            let mut told: Map<String, Value> =
-                few.map(|(name, value)| (name.chars().take(PREVIEW_CHARS).collect(), short(value, depth - 1))).collect();
+            let mut told: Map<String, Value> = few
+                .map(|(name, value)| (name.chars().take(PREVIEW_CHARS).collect(), short(value, depth - 1)))
+                .collect();
             if map.len() > PREVIEW_FIELDS {
                 told.insert("…".into(), format!("{} more fields", map.len() - PREVIEW_FIELDS).into());
             }
@@ -111,7 +119,8 @@ mod tests {
     // covers: R21
     #[test]
     fn a_big_value_is_told_by_its_shape() {
-        let rows: Vec<Value> = (0..5_000).map(|id| json!({"id": id, "name": "x".repeat(200), "tags": [1, 2]})).collect();
+        let rows: Vec<Value> =
+            (0..5_000).map(|id| json!({"id": id, "name": "x".repeat(200), "tags": [1, 2]})).collect();
         let mut handles = Handles::default();
         let (name, told) = handles.keep(raw(&rows));
         assert_eq!((name.as_str(), &told["type"], &told["length"]), ("h1", &json!("array"), &json!(5_000)));

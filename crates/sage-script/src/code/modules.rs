@@ -52,14 +52,16 @@ fn server(wanted: &str, rest: &str, catalogue: &[ToolDef], skills: &dyn Skills) 
         None => (rest, None),
     };
     let servers = typing::servers(catalogue);
-    let Some(mut server) = servers.into_iter().find(|server| server.module == name || server.name == name) else {
+    let Some(mut server) = servers.into_iter().find(|server| server.module == name || server.name == name)
+    else {
         return Module::Missing { why: missing(wanted, catalogue, skills) };
     };
     if let Some(function) = function {
         let named = |it: &typing::Function| it.name == function || catalogue[it.index].name == function;
         if !server.functions.iter().any(named) {
             let names = server.functions.iter().map(|it| it.name.as_str());
-            let near = nearest(function, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let near =
+                nearest(function, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Module::Missing { why: format!("`servers/{}` has no `{function}`{near}", server.module) };
         }
         server.functions.retain(named);
@@ -71,7 +73,8 @@ fn missing(wanted: &str, catalogue: &[ToolDef], skills: &dyn Skills) -> String {
     let mut names = vec!["sage".to_string()];
     names.extend(typing::servers(catalogue).iter().map(|server| format!("servers/{}", server.module)));
     names.extend(skills.names().iter().map(|name| format!("skills/{name}")));
-    let near = nearest(wanted, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`? "));
+    let near =
+        nearest(wanted, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`? "));
     let more = if names.len() > FEW { format!(" and {} more", names.len() - FEW) } else { String::new() };
     names.truncate(FEW);
     format!(

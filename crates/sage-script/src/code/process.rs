@@ -77,7 +77,10 @@ impl Process {
             self.line.extend_from_slice(&chunk[..taken]);
             self.stdout.consume(taken);
             if self.line.len() > MAX_MESSAGE_BYTES + 1_024 {
-                return Err(io::Error::other(format!("a message of more than {} MiB", MAX_MESSAGE_BYTES >> 20)));
+                return Err(io::Error::other(format!(
+                    "a message of more than {} MiB",
+                    MAX_MESSAGE_BYTES >> 20
+                )));
             }
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);

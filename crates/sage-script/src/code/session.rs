@@ -35,7 +35,12 @@ pub trait Tools: Send + Sync {
     }
 
     /// The result, or what the server said about the failure.
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, input: Value) -> BoxFuture<'a, Result<Value, String>>;
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Value,
+    ) -> BoxFuture<'a, Result<Value, String>>;
 }
 
 /// Code to run.
@@ -76,7 +81,12 @@ impl std::fmt::Debug for CodeSession {
 }
 
 impl CodeSession {
-    pub fn new(program: PathBuf, tools: Arc<dyn Tools>, skills: Arc<dyn Skills>, limits: CodeLimits) -> CodeSession {
+    pub fn new(
+        program: PathBuf,
+        tools: Arc<dyn Tools>,
+        skills: Arc<dyn Skills>,
+        limits: CodeLimits,
+    ) -> CodeSession {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         CodeSession {
             program,
@@ -105,7 +115,9 @@ impl CodeSession {
         let wall_ms = run.wall_ms.unwrap_or(self.limits.wall_ms).clamp(1, MAX_WALL_MS);
         let mut talk = Talk::new(self, run);
         let ended = match Process::start(&self.program) {
-            Err(error) => Ended::Failed(FailureKind::Broken, format!("the sandbox could not be started: {error}")),
+            Err(error) => {
+                Ended::Failed(FailureKind::Broken, format!("the sandbox could not be started: {error}"))
+            }
             Ok(mut process) => {
                 let deadline = begun + Duration::from_millis(wall_ms);
                 match tokio::time::timeout_at(deadline, talk.hold(&mut process)).await {
@@ -123,7 +135,7 @@ impl CodeSession {
         };
         let duration_ms = begun.elapsed().as_millis() as u64;
         match ended {
-            Ended::Done(value) => Ok(talk.answer(value, duration_ms)),
+            Ended::Done { nothing, value } => Ok(CodeAnswer { nothing, ..talk.answer(value, duration_ms) }),
             Ended::Failed(kind, message) => Err(talk.failure(kind, message, duration_ms)),
         }
     }
@@ -134,7 +146,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 enum Ended {
-    Done(Option<Box<RawValue>>),
+    Done { nothing: bool, value: Box<RawValue> },
     Failed(FailureKind, String),
 }
 
@@ -187,9 +199,15 @@ impl<'s> Talk<'s> {
                     self.begin();
                 }
                 Err(Ok(None)) => return None,
-                Err(Err(error)) => return Some(Ended::Failed(FailureKind::Broken, format!("the sandbox said {error}"))),
-                Err(Ok(Some(FromWorker::Done { value }))) => return Some(Ended::Done(value)),
-                Err(Ok(Some(FromWorker::Failed { kind, message }))) => return Some(Ended::Failed(kind, message)),
+                Err(Err(error)) => {
+                    return Some(Ended::Failed(FailureKind::Broken, format!("the sandbox said {error}")));
+                }
+                Err(Ok(Some(FromWorker::Done { nothing, value }))) => {
+                    return Some(Ended::Done { nothing, value });
+                }
+                Err(Ok(Some(FromWorker::Failed { kind, message }))) => {
+                    return Some(Ended::Failed(kind, message));
+                }
                 Err(Ok(Some(FromWorker::Console(text)))) => {
                     self.console.push(&text, self.session.limits.console_bytes);
                 }
@@ -205,7 +223,10 @@ impl<'s> Talk<'s> {
                 Err(Ok(Some(FromWorker::Call { id, ask }))) => {
                     // The process holds to its limit; one that does not is not the one that we wrote.
                     if self.waiting.len() > self.session.limits.max_calls as usize {
-                        return Some(Ended::Failed(FailureKind::Broken, "the sandbox does not hold to its limits".into()));
+                        return Some(Ended::Failed(
+                            FailureKind::Broken,
+                            "the sandbox does not hold to its limits".into(),
+                        ));
                     }
                     self.waiting.push_back((id, ask));
                     self.begin();
@@ -260,14 +281,23 @@ impl<'s> Talk<'s> {
         });
     }
 
-    fn search(&self, query: &str, detail: Option<&str>, limit: Option<usize>) -> Result<Box<RawValue>, String> {
+    fn search(
+        &self,
+        query: &str,
+        detail: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Box<RawValue>, String> {
         let detail = match detail {
             None => Detail::Signatures,
-            Some(text) => Detail::parse(text)
-                .ok_or_else(|| format!("there is no detail `{text}`; there are {}", Detail::NAMES.join(", ")))?,
+            Some(text) => Detail::parse(text).ok_or_else(|| {
+                format!("there is no detail `{text}`; there are {}", Detail::NAMES.join(", "))
+            })?,
         };
         let found = search(&self.catalogue, query, detail, limit.unwrap_or(SEARCH_LIMIT));
-        let told = found.hits.iter().map(|hit| json!({"module": hit.module, "name": hit.function, "text": hit.text}));
+        let told = found
+            .hits
+            .iter()
+            .map(|hit| json!({"module": hit.module, "name": hit.function, "text": hit.text}));
         Ok(raw(&told.collect::<Vec<Value>>()))
     }
 
@@ -280,7 +310,10 @@ impl<'s> Talk<'s> {
         let outcome = outcome.and_then(|value| match value.get().len() {
             bytes if bytes > MAX_MESSAGE_BYTES => {
                 let name = called.as_ref().map_or("the value", |(_, name)| name);
-                Err(format!("{name}: the result has {bytes} bytes, more than {} MiB", MAX_MESSAGE_BYTES >> 20))
+                Err(format!(
+                    "{name}: the result has {bytes} bytes, more than {} MiB",
+                    MAX_MESSAGE_BYTES >> 20
+                ))
             }
             _ => Ok(value),
         });
@@ -296,10 +329,13 @@ impl<'s> Talk<'s> {
     fn died(&self, end: End) -> Ended {
         let limits = &self.session.limits;
         match end {
-            End::Cpu => Ended::Failed(FailureKind::Cpu, format!("the code computed longer than {} ms", limits.cpu_ms)),
-            End::Memory => {
-                Ended::Failed(FailureKind::Memory, format!("the code needs more than {} MiB", limits.memory_bytes >> 20))
+            End::Cpu => {
+                Ended::Failed(FailureKind::Cpu, format!("the code computed longer than {} ms", limits.cpu_ms))
             }
+            End::Memory => Ended::Failed(
+                FailureKind::Memory,
+                format!("the code needs more than {} MiB", limits.memory_bytes >> 20),
+            ),
             End::Other(how) => Ended::Failed(FailureKind::Broken, format!("the sandbox ended: {how}")),
         }
     }
@@ -308,7 +344,9 @@ impl<'s> Talk<'s> {
         let names: Vec<&str> = self.open.iter().take(5).map(|(_, name)| name.as_str()).collect();
         let open = match self.open.len() {
             0 => String::new(),
-            count => format!("; {count} of {} calls had not answered: {}", self.counts.calls, names.join(", ")),
+            count => {
+                format!("; {count} of {} calls had not answered: {}", self.counts.calls, names.join(", "))
+            }
         };
         Ended::Failed(FailureKind::Timeout, format!("the code did not end within {wall_ms} ms{open}"))
     }
@@ -323,9 +361,7 @@ impl<'s> Talk<'s> {
         }
     }
 
-    fn answer(self, text: Option<Box<RawValue>>, duration_ms: u64) -> CodeAnswer {
-        let nothing = text.is_none();
-        let text = text.unwrap_or_else(|| raw(&Value::Null));
+    fn answer(self, text: Box<RawValue>, duration_ms: u64) -> CodeAnswer {
         let (handle, value) = match text.get().len() > self.session.limits.value_bytes {
             true => {
                 let (name, told) = lock(&self.session.handles).keep(text);
@@ -334,7 +370,7 @@ impl<'s> Talk<'s> {
             false => (None, serde_json::from_str(text.get()).unwrap_or_default()),
         };
         let counts = self.counted(value.to_string().len());
-        CodeAnswer { value, handle, nothing, console: self.console, counts, duration_ms }
+        CodeAnswer { value, handle, nothing: false, console: self.console, counts, duration_ms }
     }
 
     fn failure(self, kind: FailureKind, message: String, duration_ms: u64) -> CodeFailure {

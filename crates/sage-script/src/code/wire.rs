@@ -47,13 +47,22 @@ pub enum Module {
 #[serde(rename_all = "camelCase")]
 pub enum FromWorker {
     Need(Vec<String>),
-    Call { id: u32, ask: Ask },
+    Call {
+        id: u32,
+        ask: Ask,
+    },
     Console(String),
     /// Bytes that were printed and not sent.
     Cut(usize),
-    /// It returned nothing, or something: `null` is something.
-    Done { value: Option<Box<RawValue>> },
-    Failed { kind: FailureKind, message: String },
+    Done {
+        /// It returned nothing at all; `null` is something.
+        nothing: bool,
+        value: Box<RawValue>,
+    },
+    Failed {
+        kind: FailureKind,
+        message: String,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]

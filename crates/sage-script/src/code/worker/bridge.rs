@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::Link;
-use crate::code::limits::CodeLimits;
+use crate::code::limits::{CodeLimits, MAX_MESSAGE_BYTES};
 use crate::code::wire::{Ask, FromWorker};
 use crate::isolate::{Fault, Isolate};
 
@@ -64,10 +64,18 @@ impl Bridge {
             return Ok(());
         }
         if self.calls_left == 0 {
-            return Err(format!("more than {} calls in one run; filter before you call, or use fewer", self.max_calls));
+            return Err(format!(
+                "more than {} calls in one run; filter before you call, or use fewer",
+                self.max_calls
+            ));
         }
-        let Asked { id, ask } = serde_json::from_str(text)
-            .map_err(|_| "the arguments of this call cannot be told as JSON: pass plain objects".to_string())?;
+        if text.len() > MAX_MESSAGE_BYTES {
+            let most = MAX_MESSAGE_BYTES >> 20;
+            return Err(format!("the arguments of this call have {} bytes, more than {most} MiB", text.len()));
+        }
+        let Asked { id, ask } = serde_json::from_str(text).map_err(|_| {
+            "the arguments of this call cannot be told as JSON: pass plain objects".to_string()
+        })?;
         self.calls_left -= 1;
         self.open += 1;
         self.outbox.push(FromWorker::Call { id, ask });

@@ -38,7 +38,10 @@ pub fn load(start: &Start, link: &mut Link) -> Result<Loaded, FromWorker> {
             return Ok(loaded);
         }
         if known.len() > MAX_MODULES {
-            return Err(failed(FailureKind::Import, format!("the code imports more than {MAX_MODULES} modules")));
+            return Err(failed(
+                FailureKind::Import,
+                format!("the code imports more than {MAX_MODULES} modules"),
+            ));
         }
         link.say(&FromWorker::Need(std::mem::take(&mut wanted)));
         let ToWorker::Modules(found) = link.hear()? else {

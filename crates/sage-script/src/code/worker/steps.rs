@@ -63,11 +63,18 @@ fn drive(
 /// Calls the default export of the code; one that is no function is the answer as it is.
 fn main(name: &str) -> String {
     let name = serde_json::Value::from(name);
-    format!("import * as code from {name};\nexport default async (input) => typeof code.default === 'function' ? code.default(input) : code.default;")
+    format!(
+        "import * as code from {name};\nexport default async (input) => typeof code.default === 'function' ? code.default(input) : code.default;"
+    )
 }
 
 /// Takes one answer, and those that are there already.
-fn deliver(isolate: &Isolate, settle: &Held, link: &mut Link, bridge: &Rc<RefCell<Bridge>>) -> Result<(), Fault> {
+fn deliver(
+    isolate: &Isolate,
+    settle: &Held,
+    link: &mut Link,
+    bridge: &Rc<RefCell<Bridge>>,
+) -> Result<(), Fault> {
     let gone = || Fault::Broken("the owner is gone".into());
     let mut next = Some(link.hear().map_err(|_| gone())?);
     while let Some(message) = next {
@@ -81,12 +88,16 @@ fn deliver(isolate: &Isolate, settle: &Held, link: &mut Link, bridge: &Rc<RefCel
 }
 
 fn done(value: Option<String>) -> FromWorker {
-    let Some(text) = value else { return FromWorker::Done { value: None } };
+    let Some(text) = value else { return FromWorker::Done { nothing: true, value: raw(&()) } };
     if text.len() > MAX_MESSAGE_BYTES {
-        let message = format!("the returned value has {} bytes of JSON, more than {} MiB", text.len(), MAX_MESSAGE_BYTES >> 20);
+        let message = format!(
+            "the returned value has {} bytes of JSON, more than {} MiB",
+            text.len(),
+            MAX_MESSAGE_BYTES >> 20
+        );
         return failed(FailureKind::Memory, message);
     }
-    FromWorker::Done { value: Some(RawValue::from_string(text).unwrap_or_else(|_| raw(&()))) }
+    FromWorker::Done { nothing: false, value: RawValue::from_string(text).unwrap_or_else(|_| raw(&())) }
 }
 
 fn stuck() -> FromWorker {
@@ -105,11 +116,14 @@ impl Teller {
     fn fault(&self, fault: Fault) -> FromWorker {
         match fault {
             Fault::Threw(thrown) => {
-                let import = thrown.message.contains("find export") || thrown.message.starts_with("no module");
+                let import =
+                    thrown.message.contains("find export") || thrown.message.starts_with("no module");
                 failed(if import { FailureKind::Import } else { FailureKind::Threw }, self.thrown(thrown))
             }
             Fault::Cpu(ms) => failed(FailureKind::Cpu, format!("the code computed longer than {ms} ms")),
-            Fault::Memory(bytes) => failed(FailureKind::Memory, format!("the code needs more than {} MiB", bytes >> 20)),
+            Fault::Memory(bytes) => {
+                failed(FailureKind::Memory, format!("the code needs more than {} MiB", bytes >> 20))
+            }
             Fault::Broken(message) if self.exports && message.contains("waits at top level") => {
                 let advice = "code with `export` cannot wait for tools at top level: leave the `export` out and `return` the value, or export a function";
                 failed(FailureKind::Stuck, advice)
