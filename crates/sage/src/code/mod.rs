@@ -8,6 +8,7 @@
 //! ```
 
 mod save;
+mod servers;
 mod sessions;
 mod skills;
 mod toolbox;
@@ -20,6 +21,7 @@ use sage_script::tools::{Detail, search};
 use serde_json::{Value, json};
 
 pub use save::{Save, SavedSkill};
+pub use servers::HubTools;
 pub use skills::ProjectSkills;
 pub use toolbox::CodeTools;
 
@@ -137,7 +139,9 @@ impl CodeMode {
         if let Some(save) = &run.save {
             save.check().map_err(|why| CodeFailure::refused(FailureKind::Invalid, why))?;
         }
-        let notes = self.tools.refresh().await;
+        // Servers are started only for code that can call them.
+        let calls = ["servers/", "skills/", "tools"].iter().any(|word| run.code.contains(word));
+        let notes = if calls { self.tools.refresh().await } else { Vec::new() };
         let (session, name) = self.session(run.session.as_deref());
         let order = code::CodeRun { input: run.input, wall_ms: run.timeout_ms, ..code::CodeRun::new(run.code.clone()) };
         let ran = session.run(&order).await?;
