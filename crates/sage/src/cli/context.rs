@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sage_agents::mcp::Hub;
 use sage_agents::llm::MoreTools;
+use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig};
 use sage_engine::cache::Cache;
 use sage_engine::clock::Clock;

@@ -75,14 +75,20 @@ impl Tools for HubTools {
         Box::pin(self.ask())
     }
 
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, input: Value) -> BoxFuture<'a, Result<Value, String>> {
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Value,
+    ) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(async move {
             let input = match input {
                 Value::Object(map) => map,
                 Value::Null => Map::new(),
                 _ => return Err("it takes one object: `{ name: value }`".into()),
             };
-            let answer = self.hub.call(server, tool, input, None, None).await.map_err(|failure| failure.message)?;
+            let answer =
+                self.hub.call(server, tool, input, None, None).await.map_err(|failure| failure.message)?;
             if answer.is_error { Err(answer.text) } else { Ok(answer.value) }
         })
     }
