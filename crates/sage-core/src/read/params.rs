@@ -347,7 +347,9 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         },
         Kind::Script => match (params.contains_key("file"), params.contains_key("code")) {
             (true, true) => wrong("a script step has either `file` or `code`, not both", ""),
-            (false, false) => wrong("a script step needs `file` or `code`", "params: { file: tools/rank.ts }"),
+            (false, false) => {
+                wrong("a script step needs `file` or `code`", "params: { file: tools/rank.ts }")
+            }
             _ => {}
         },
         Kind::Workflow if !params.contains_key("template") => {
