@@ -8,3 +8,4 @@
 
 pub mod isolate;
 pub mod strip;
+pub mod workflow;

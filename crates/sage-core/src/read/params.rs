@@ -30,6 +30,8 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
             "command",
             "cwd",
             "env",
+            "agentType",
+            "effort",
         ],
         Kind::Tool => &["server", "tool", "arguments"],
         Kind::Script => &["file", "code", "input"],

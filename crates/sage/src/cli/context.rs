@@ -96,7 +96,7 @@ impl Context {
             approvals: Arc::new(self.config.approvals.clone()),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
-            scripts: None,
+            scripts: Some(Arc::new(sage_script::workflow::Scripts)),
             script_limits: self.config.scripts,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
