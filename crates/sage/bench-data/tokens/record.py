@@ -21,8 +21,8 @@ import threading
 
 HERE = pathlib.Path(__file__).parent
 MIT_APACHE = "MIT, newer parts Apache-2.0"
-MCP = "Copyright (c) 2024-2025 Model Context Protocol a Series of LF Projects, LLC."
-ANTHROPIC = "Copyright (c) 2024 Anthropic, PBC"
+MCP = "Model Context Protocol a Series of LF Projects, LLC"
+ANTHROPIC = "Anthropic, PBC"
 # The order in which the sets of 10, 50 and 200 tools are filled, after those that the bench puts first.
 SERVERS = [
     ("filesystem", "@modelcontextprotocol/server-filesystem", "dist/index.js", MIT_APACHE, MCP),
@@ -30,18 +30,18 @@ SERVERS = [
     ("sqlite", "mcp-server-sqlite", "sqlite", "MIT", ANTHROPIC),
     ("memory", "@modelcontextprotocol/server-memory", "dist/index.js", MIT_APACHE, MCP),
     ("github", "@modelcontextprotocol/server-github", "dist/index.js", "MIT", ANTHROPIC),
-    ("playwright", "@playwright/mcp", "cli.js", "Apache-2.0", "Copyright (c) Microsoft Corporation"),
-    ("mongodb", "mongodb-mcp-server", "dist/esm/index.js", "Apache-2.0", "Copyright MongoDB, Inc."),
+    ("playwright", "@playwright/mcp", "cli.js", "Apache-2.0", "Microsoft Corporation"),
+    ("mongodb", "mongodb-mcp-server", "dist/esm/index.js", "Apache-2.0", "MongoDB"),
     ("chrome-devtools", "chrome-devtools-mcp", "build/src/bin/chrome-devtools-mcp.js", "Apache-2.0",
-     "Copyright Google LLC"),
+     "Google LLC"),
     ("everything", "@modelcontextprotocol/server-everything", "dist/index.js", MIT_APACHE, MCP),
     ("slack", "@modelcontextprotocol/server-slack", "dist/index.js", "MIT", ANTHROPIC),
     ("gitlab", "@modelcontextprotocol/server-gitlab", "dist/index.js", "MIT", ANTHROPIC),
     ("time", "mcp-server-time", "venv", "MIT", ANTHROPIC),
     ("fetch", "mcp-server-fetch", "venv", "MIT", ANTHROPIC),
-    ("context7", "@upstash/context7-mcp", "dist/index.js", "MIT", "Copyright (c) 2021 Upstash, Inc."),
+    ("context7", "@upstash/context7-mcp", "dist/index.js", "MIT", "Upstash, Inc."),
     ("sequential-thinking", "@modelcontextprotocol/server-sequential-thinking", "dist/index.js", MIT_APACHE, MCP),
-    ("firecrawl", "firecrawl-mcp", "dist/index.js", "MIT", "Copyright (c) 2025 vrknetha"),
+    ("firecrawl", "firecrawl-mcp", "dist/index.js", "MIT", "vrknetha"),
 ]
 # Only so that the servers start: listing tools asks nobody.
 KEYS = ["GITHUB_PERSONAL_ACCESS_TOKEN", "GITLAB_PERSONAL_ACCESS_TOKEN", "SLACK_BOT_TOKEN", "SLACK_TEAM_ID",
@@ -223,10 +223,10 @@ def main():
     programs, root = sys.argv[1], pathlib.Path(sys.argv[2])
     project(root, random.Random(2026))
     running, lines = {}, []
-    for name, package, start, license, copyright in SERVERS:
+    for name, package, start, license, holder in SERVERS:
         server = running[name] = Server(command(programs, name, package, start, root))
         lines.append({"server": name, "package": package, "version": version(programs, package, start),
-                      "license": license, "copyright": copyright, "tools": server.tools()})
+                      "license": license, "holder": holder, "tools": server.tools()})
         print(name, len(lines[-1]["tools"]), "tools")
     results = [result(running[name], name, tool, arguments) for name, tool, arguments in calls(root)]
     for server in running.values():
