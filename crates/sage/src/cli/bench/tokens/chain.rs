@@ -65,7 +65,8 @@ pub fn reference(frozen: &Frozen) -> Result<Chain, Failure> {
 
 /// One call with a short answer: there is nothing to save.
 pub fn tiny(frozen: &Frozen) -> Result<Chain, Failure> {
-    let question = "Which team and channel own the stage tariff_rounding (table owners: stage, team, channel)?";
+    let question =
+        "Which team and channel own the stage tariff_rounding (table owners: stage, team, channel)?";
     let calls = [("sqlite", "read_query", owner_query())];
     let mut chain = Chain::new(frozen, question, &["sql select query"], &calls, |seen| {
         Some(seen.last()?.as_str().into())

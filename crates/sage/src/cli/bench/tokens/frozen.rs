@@ -83,7 +83,9 @@ impl Frozen {
     pub fn result(&self, server: &str, tool: &str, arguments: &Value) -> Result<&Recorded, Failure> {
         let same = |it: &&Recorded| it.server == server && it.tool == tool && it.arguments == *arguments;
         let found = self.results.iter().find(same);
-        found.ok_or_else(|| Failure::failed(format!("no answer of `{server}/{tool}` to {arguments} is recorded")))
+        found.ok_or_else(|| {
+            Failure::failed(format!("no answer of `{server}/{tool}` to {arguments} is recorded"))
+        })
     }
 }
 

@@ -93,8 +93,13 @@ impl Talk {
 
     /// A result that the next request carries.
     pub fn result(&mut self, text: &str) {
-        self.said.push((Part::Results, tokens::count(text)));
+        self.trouble(text);
         self.seen.push(text.to_string());
+    }
+
+    /// What went wrong: read and paid like a result, but nothing to answer from.
+    pub fn trouble(&mut self, text: &str) {
+        self.said.push((Part::Results, tokens::count(text)));
     }
 
     /// Definitions that were found on the way.
