@@ -11,7 +11,7 @@
 mod answer;
 mod args;
 mod call;
-mod definitions;
+pub mod definitions;
 mod error;
 mod progress;
 mod resources;
