@@ -57,7 +57,9 @@ impl Run {
     pub fn key_base(&self, id: StepId) -> KeyParts {
         let mut parts = KeyParts::default();
         let (step, operation) = (self.step(id), self.operation(id));
-        parts.text("path", Some(&Run::path_without_index(&step.path)));
+        // What a script calls may get another name or place in it: the call itself is in its identity.
+        let named = step.call.as_ref().and(step.item).map_or(step, |(script, _)| self.step(script));
+        parts.text("path", Some(&Run::path_without_index(&named.path)));
         parts.text("kind", Some(operation.kind.name()));
         // An agent is told which operation it does, whatever its prompt says.
         if operation.type_name != operation.kind.name() {
@@ -81,6 +83,9 @@ impl Run {
         }
         if step.item.is_some() || self.scope(step.scope).parent.is_some() {
             parts.add("item", self.identity_below(id));
+        }
+        if step.call.is_some() {
+            return parts;
         }
         if matches!(operation.kind, Kind::Shell | Kind::Agent) {
             parts.add("inputs", self.inputs_digest(id));

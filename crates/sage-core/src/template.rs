@@ -132,9 +132,9 @@ impl Kind {
         }
     }
 
-    /// Sleeping, waiting for a person and being expanded in place occupy no slot.
+    /// Sleeping, waiting for a person and holding other steps occupy no slot.
     pub fn holds_slot(self) -> bool {
-        !matches!(self, Kind::Sleep | Kind::Approval | Kind::Workflow)
+        !matches!(self, Kind::Sleep | Kind::Approval | Kind::Workflow | Kind::Script)
     }
 }
 

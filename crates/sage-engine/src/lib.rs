@@ -9,6 +9,7 @@
 pub mod background;
 pub mod blobs;
 pub mod cache;
+mod called;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;

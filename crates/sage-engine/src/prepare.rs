@@ -11,12 +11,15 @@ use sage_core::event::{Ask, Expansion, Payload};
 use sage_core::expr::{self, Jq, Language};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
+use sage_core::port::script::Dialect;
 use sage_core::run::{Children, Output, Run, StepId, StepSource};
 use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
+use crate::called::STEPS;
 use crate::pointer::pointer;
+use crate::run_loop::given;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 
 /// What a ready step turns out to be.
@@ -56,6 +59,10 @@ pub struct Request {
     facts: Facts,
     /// What a `workflow` step may be expanded to.
     templates: Vec<(String, Arc<Plan>)>,
+    /// Of a step that a script called: its operation and parameters.
+    call: Option<(Arc<Operation>, Payload)>,
+    /// Of a script: whose words it uses; `None` if there is no code.
+    dialect: Option<Dialect>,
 }
 
 /// What expressions can see.
@@ -70,6 +77,8 @@ pub struct Facts {
     item: Option<(Payload, u32)>,
     /// What a synthesis puts together.
     sources: Vec<StepSource>,
+    /// Of a step that code called: its parameters, with the results that it may see.
+    given: Option<Payload>,
 }
 
 /// A step that expressions can see.
@@ -85,9 +94,13 @@ impl Request {
     pub fn new(run: &Run, id: StepId) -> Request {
         let step = run.step(id);
         let plan = run.scope(step.scope).plan.clone();
-        let operation = plan.operation(step.plan_step);
-        let literal = is_literal(operation, run.is_fan(id));
-        let wanted = if literal { Wanted::default() } else { mentioned(operation) };
+        let operation = run.operation(id);
+        let call = step.call.as_ref().map(|call| (call.operation.clone(), call.params.clone()));
+        let literal = match &call {
+            Some((operation, params)) => is_plain(operation) && !params.is_blob(),
+            None => is_literal(operation, run.is_fan(id)),
+        };
+        let wanted = if literal || call.is_some() { Wanted::default() } else { mentioned(operation) };
         let facts = Facts::of(run, id, &wanted);
         let templates = if operation.kind == Kind::Workflow { run.named_plans() } else { Vec::new() };
         Request {
@@ -97,12 +110,17 @@ impl Request {
             base: run.key_base(id),
             facts,
             templates,
+            dialect: run.program(id).filter(|_| operation.kind == Kind::Script).map(|p| p.dialect),
+            call,
             plan,
         }
     }
 
     fn operation(&self) -> &Operation {
-        self.plan.operation(self.plan_step)
+        match &self.call {
+            Some((operation, _)) => operation,
+            None => self.plan.operation(self.plan_step),
+        }
     }
 
     /// Nothing to evaluate: can be prepared without leaving the loop.
@@ -116,6 +134,9 @@ impl Request {
 
     fn try_prepare(self, blobs: &Blobs) -> Result<Prepared, String> {
         let operation = self.operation();
+        if let Some((_, params)) = &self.call {
+            return self.called(unpack(params, blobs).map_err(|e| e.to_string())?, blobs);
+        }
         if self.literal {
             let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
             let (output, session) = (text(&operation.output), text(&operation.session));
@@ -138,6 +159,9 @@ impl Request {
         if operation.kind == Kind::Workflow {
             return self.sub_workflow(&params, blobs);
         }
+        if operation.kind == Kind::Script {
+            return self.code(params, blobs);
+        }
         let rendered = |name: &str, source: &Option<Source>| {
             let text = source.as_ref().map(|source| expr::render(&source.text, &context));
             text.transpose().map_err(|e| format!("`{name}`: {e}"))
@@ -145,6 +169,40 @@ impl Request {
         let output = rendered("output", &operation.output)?;
         let session = rendered("session", &operation.session)?;
         self.start(params, output, session)
+    }
+
+    /// What a script calls is as it is; only the text of a named operation is still to be filled in.
+    fn called(&self, params: Value, blobs: &Blobs) -> Result<Prepared, String> {
+        let operation = self.operation();
+        let Value::Object(mut params) = params else { return Err("its parameters are lost".into()) };
+        params.shift_remove(STEPS);
+        if operation.kind == Kind::Workflow {
+            return self.sub_workflow(&params, blobs);
+        }
+        if !is_plain(operation)
+            && let Some(Value::String(prompt)) = params.get("prompt")
+        {
+            let mut context = self.facts.context(blobs).map_err(|e| e.to_string())?;
+            context["params"] = Value::Object(params.clone());
+            let prompt = expr::render(prompt, &context).map_err(|e| format!("`prompt`: {e}"))?;
+            params.insert("prompt".into(), prompt.into());
+        }
+        let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
+        let (output, session) = (text(&operation.output), text(&operation.session));
+        self.start(params, output, session)
+    }
+
+    fn code(&self, mut params: Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
+        let Some(dialect) = self.dialect else {
+            let file = params.get("file").and_then(Value::as_str).unwrap_or_default();
+            return Err(format!("its code `{file}` is not part of this run"));
+        };
+        let input = match params.shift_remove("input") {
+            Some(input) => input,
+            None => given(self.facts.inputs(blobs).map_err(|e| e.to_string())?, dialect),
+        };
+        let input = pack(&input, blobs).map_err(|e| e.to_string())?;
+        Ok(Prepared::Expand(Expansion::Code { input, dialect }))
     }
 
     fn fan_out(&self, context: &Value, blobs: &Blobs) -> Result<Prepared, String> {
@@ -208,7 +266,13 @@ impl Request {
 fn is_literal(operation: &Operation, fan: bool) -> bool {
     let mut texts = [&operation.output, &operation.session].into_iter().flatten();
     let rendered = texts.any(|source| expr::is_dynamic(&source.text));
-    !operation.dynamic && !rendered && operation.when.is_none() && !fan && operation.kind != Kind::Workflow
+    let holds = matches!(operation.kind, Kind::Workflow | Kind::Script);
+    !operation.dynamic && !rendered && operation.when.is_none() && !fan && !holds
+}
+
+/// A kind as it is, in which code has filled in everything.
+fn is_plain(operation: &Operation) -> bool {
+    operation.type_name == operation.kind.name() && operation.kind != Kind::Workflow
 }
 
 fn evaluate(program: &str, context: &Value) -> Result<Value, expr::ExprError> {
@@ -289,7 +353,9 @@ impl Facts {
         let step = run.step(id);
         let scope = run.scope(step.scope);
         let mut numbers: Vec<u32> = wanted.paths.iter().filter_map(|path| scope.plan.find(path)).collect();
-        if wanted.direct {
+        // Who is called by code is given what it needs by code.
+        let called = step.call.is_some();
+        if wanted.direct && !called {
             numbers.extend(run.direct(id));
         }
         let entry = |number: u32| {
@@ -306,10 +372,11 @@ impl Facts {
             feature: run.feature.clone(),
             title: run.title.clone(),
             run: run.id.clone(),
-            run_inputs: scope.inputs.is_none().then(|| run.inputs.clone()),
-            scope_inputs: scope.inputs.clone(),
+            run_inputs: (scope.inputs.is_none() && !called).then(|| run.inputs.clone()),
+            scope_inputs: scope.inputs.clone().filter(|_| !called),
             steps: numbers.into_iter().map(entry).collect(),
             item,
+            given: step.call.as_ref().map(|call| call.params.clone()),
             sources: if run.kind(id) == Kind::Synthesize { run.sources(id) } else { Vec::new() },
         }
     }
@@ -323,6 +390,11 @@ impl Facts {
         let mut steps = Map::new();
         for (path, seen) in &self.steps {
             steps.insert(path.clone(), step_value(&self.feature, seen, blobs)?);
+        }
+        if let Some(given) = &self.given
+            && let Some(Value::Object(shown)) = unpack(given, blobs)?.get_mut(STEPS).map(Value::take)
+        {
+            steps.extend(shown.into_iter().map(|(path, result)| (path, shown_step(result))));
         }
         context.insert("steps".into(), Value::Object(steps));
         if let Some((items, index)) = &self.item {
@@ -369,6 +441,11 @@ impl Facts {
         }
         Ok(Value::Array(sources))
     }
+}
+
+/// A result that code shows to a step, as if a step of a template had given it.
+fn shown_step(result: Value) -> Value {
+    json!({"state": "succeeded", "result": result, "full": result, "pointer": null, "artifacts": []})
 }
 
 fn step_value(feature: &str, seen: &Seen, blobs: &Blobs) -> Result<Value, ResultError> {

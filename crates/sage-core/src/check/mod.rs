@@ -23,6 +23,7 @@ use crate::template::{Source, Span, Template};
 use ancestry::Ancestry;
 use names::Names;
 
+pub use phases::CYCLE;
 pub use workflows::{Catalogue, NoTemplates, workflow_calls};
 
 /// A template that may be run, or the reasons why not. Warnings come with either.
@@ -31,13 +32,16 @@ pub struct Loaded {
     /// `None` if there is any error.
     pub template: Option<Template>,
     pub diagnostics: Vec<Diagnostic>,
+    /// What is wrong with code that it names, in files of its own.
+    pub shown: Vec<Shown>,
 }
 
 impl Loaded {
     /// The diagnostics as people and programs read them; `text` is what was loaded.
     pub fn show(&self, file: &str, text: &str) -> Vec<Shown> {
         let source = SourceText::new(file, text);
-        self.diagnostics.iter().map(|diagnostic| source.show(diagnostic)).collect()
+        let own = self.diagnostics.iter().map(|diagnostic| source.show(diagnostic));
+        self.shown.iter().cloned().chain(own).collect()
     }
 }
 
@@ -50,7 +54,7 @@ pub fn load(text: &str, format: Format, library: &Library, catalogue: &dyn Catal
         Some(template)
     });
     let template = template.filter(|_| !problems.has_errors());
-    Loaded { template, diagnostics: problems.into_sorted() }
+    Loaded { template, diagnostics: problems.into_sorted(), shown: Vec::new() }
 }
 
 /// Checks a template that was read before. `text` is its source, for exact positions.

@@ -6,6 +6,7 @@
 
 mod agents;
 mod cache;
+mod calls;
 mod counts;
 mod limits;
 mod run;
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 
 pub use agents::*;
 pub use cache::*;
+pub use calls::*;
 pub use counts::*;
 pub use limits::*;
 pub use run::*;
@@ -93,6 +95,9 @@ events! {
     /// An earlier run has its result (`cache`), or one that stands in for it (`fallback: cache`).
     StepCached = "step.cached",
     StepExpanded = "step.expanded",
+    StepCalled = "step.called",
+    StepReturned = "step.returned",
+    StepNoted = "step.noted",
     StepRetried = "step.retried",
     /// A person decided about an approval or an unknown outcome.
     StepAnswered = "step.answered",
@@ -278,6 +283,8 @@ pub enum Expansion {
     Items { count: u32, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
     /// A sub-workflow, laid out in place.
     Scope { template: String, inputs: Payload },
+    /// A script: what it calls becomes steps as it goes.
+    Code { input: Payload, dialect: crate::port::script::Dialect },
 }
 
 /// How far back a retry goes (R7).

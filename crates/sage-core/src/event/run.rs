@@ -21,12 +21,24 @@ pub struct Frozen {
     /// The named operations that it uses, as their files were.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, String>,
+    /// The code that its `script` steps name by `file`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, FrozenProgram>,
+}
+
+/// Code as its files were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrozenProgram {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<crate::port::script::Module>,
 }
 
 impl Frozen {
     /// One that uses only kinds, and came from no file.
     pub fn new(name: impl Into<String>, format: crate::source::Format, text: impl Into<String>) -> Frozen {
-        Frozen { name: name.into(), file: None, format, text: text.into(), operations: BTreeMap::new() }
+        let (file, operations, programs) = (None, BTreeMap::new(), BTreeMap::new());
+        Frozen { name: name.into(), file, format, text: text.into(), operations, programs }
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!  engine                                   the script, on a thread of its own
 //!    start(program, input, recorded) ----->   runs from the beginning; calls with a record are answered from it,
-//!    <----- Calls [..]                        in recorded order, without the engine
+//!    <----- Rests { taken, calls [..] }       in recorded order, without the engine
 //!    settled (one at a time, journal order) ->
 //!    <----- Ended(value or failure)
 //! ```
@@ -29,12 +29,49 @@ pub enum Dialect {
     Claude,
 }
 
+impl Dialect {
+    /// By the first statement: Claude Code's scripts begin with `export const meta`, and export nothing else.
+    pub fn of(text: &str) -> Dialect {
+        let begins = |text: &str| {
+            let mut words = text.split_whitespace();
+            words.next() == Some("export")
+                && words.next() == Some("const")
+                && words.next().is_some_and(|word| word.split(['=', ':']).next() == Some("meta"))
+        };
+        let exports = text.lines().any(|line| line.trim_start().starts_with("export default"));
+        if begins(without_comments(text)) && !exports { Dialect::Claude } else { Dialect::Sage }
+    }
+}
+
+/// From the first statement on.
+fn without_comments(text: &str) -> &str {
+    let mut rest = text.trim_start_matches('\u{FEFF}').trim_start();
+    loop {
+        let after = if let Some(line) = rest.strip_prefix("//") {
+            line.split_once('\n').map_or("", |(_, after)| after)
+        } else if let Some(block) = rest.strip_prefix("/*") {
+            block.split_once("*/").map_or("", |(_, after)| after)
+        } else if let Some(line) = rest.strip_prefix("#!") {
+            line.split_once('\n').map_or("", |(_, after)| after)
+        } else {
+            return rest;
+        };
+        rest = after.trim_start();
+    }
+}
+
 /// A module of a workflow in code, as it was when the run began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
     /// As other modules import it, from the folder of the first: `./lib/rank.ts`.
     pub path: String,
     pub text: String,
+}
+
+impl Program {
+    /// The step, and the phase, of a template that is one script.
+    pub const STEP: &str = "script";
+    pub const PHASE: &str = "main";
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +91,8 @@ pub struct ScriptLimits {
     pub cpu_ms: u64,
     /// Calls of one script.
     pub max_calls: u32,
+    /// Agents that a script of Claude Code may call.
+    pub max_agents: u32,
     /// Items of one list given to `parallel` or `pipeline`.
     pub max_items: u32,
 }
@@ -61,10 +100,11 @@ pub struct ScriptLimits {
 impl Default for ScriptLimits {
     fn default() -> ScriptLimits {
         ScriptLimits {
-            memory_bytes: 256 << 20,
+            memory_bytes: 50 << 20,
             stack_bytes: 1 << 20,
             cpu_ms: 10_000,
             max_calls: 100_000,
+            max_agents: 1_000,
             max_items: 4_096,
         }
     }
@@ -151,8 +191,11 @@ pub struct NewCall {
 
 #[derive(Clone, Debug)]
 pub enum ScriptSays {
-    /// All that one turn of the script asked for, in order.
-    Calls(Vec<NewCall>),
+    /// It rests: it has taken `taken` live settlements in all (recorded ones do not count), nothing of its own is
+    /// left to do, and these are the calls without a record that it made since it last rested, in order. Said
+    /// after every turn that takes a live settlement, also without calls, and once after the start: the engine
+    /// knows by it that nothing is computed any more.
+    Rests { taken: u32, calls: Vec<NewCall> },
     Log(String),
     Ended(Result<Value, ScriptFailure>),
 }

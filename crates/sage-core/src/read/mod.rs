@@ -26,12 +26,13 @@ pub use bind::Binding;
 pub use library::{Library, NamedOperation};
 pub use limits::TARGET_KINDS;
 pub use operation::OPERATION_FIELDS;
+use operation::read as read_operation;
 pub use params::param_names;
 pub use phase::PHASE_FIELDS;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Data, Node};
-use crate::template::Template;
+use crate::template::{Operation, Template};
 use fields::{Fields, expected};
 use place::Place;
 
@@ -67,6 +68,14 @@ pub const FIELD_LISTS: &[(&str, &[&str])] = &[
     ("/$defs/filter/oneOf/1/properties", filter::FILTER_FIELDS),
     ("/$defs/expect/properties", operation::EXPECT_FIELDS),
 ];
+
+/// Reads one operation that code has called: JSON in which nothing is an expression.
+pub fn read_call(text: &str, library: &Library) -> (Option<Operation>, Vec<Diagnostic>) {
+    let mut problems = Diagnostics::default();
+    let node = crate::source::parse_part(text, 0..text.len(), crate::source::Format::Json, &mut problems);
+    let operation = node.and_then(|node| read_operation(&node, &Place::Root, library, &mut problems));
+    (operation, problems.into_sorted())
+}
 
 /// Reads a template as far as it can be read. `None` only if the document is not an object.
 pub fn read_template(node: &Node<'_>, library: &Library) -> (Option<Template>, Vec<Diagnostic>) {

@@ -241,7 +241,7 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 }
 
 pub fn is_available(kind: Kind) -> bool {
-    !matches!(kind, Kind::Script | Kind::Verify)
+    !matches!(kind, Kind::Verify)
 }
 
 fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -77,10 +77,12 @@ impl Run {
             parked: Default::default(),
             changed: Default::default(),
             asks: Vec::new(),
+            scripts: Default::default(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
             judged_now: Vec::new(),
             plans: compile_all(&event.templates)?,
+            shapes: Default::default(),
             active: Default::default(),
         };
         let plan = compile(&event.template)?;
@@ -138,6 +140,9 @@ impl Run {
             Event::StepReused(reused) => self.reused(reused, now)?,
             Event::StepCached(cached) => self.cached(cached, now)?,
             Event::StepExpanded(expanded) => self.expanded(expanded, now)?,
+            Event::StepCalled(called) => self.called(called, now)?,
+            Event::StepReturned(returned) => self.returned(returned, now)?,
+            Event::StepNoted(noted) => self.noted(noted)?,
             Event::StepRetried(retried) => self.retried(retried, now)?,
             Event::StepAnswered(answered) => self.answered(answered, now)?,
             Event::PhaseRestarted(restarted) => {
@@ -394,12 +399,14 @@ impl Run {
         self.ledger.clear_caps();
         self.template = event.template.clone();
         self.templates = event.templates.clone();
+        self.shapes = Default::default();
         self.inputs = event.inputs.clone();
         self.steps.clear();
         self.phases.clear();
         self.scopes.clear();
         self.by_path.clear();
         self.clear_ready();
+        self.scripts.clear();
         self.to_stop.clear();
         self.to_repeat.clear();
         self.asks.clear();

@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::event::{Expansion, Payload, StepExpanded};
 use crate::plan::Plan;
 use crate::run::step::{Children, State, Step};
-use crate::run::{DemandId, FoldError, Phase, PhaseId, Run, Scope, ScopeId, StepId};
+use crate::run::{Called, Calls, DemandId, FoldError, Phase, PhaseId, Run, Scope, ScopeId, StepId};
 
 impl Run {
     pub(super) fn expanded(&mut self, event: &StepExpanded, now: u64) -> Result<(), FoldError> {
@@ -32,6 +32,11 @@ impl Run {
                 self.transition(id, State::Open { left: 0, failed: 0, cancelling: false });
                 self.lay_out(plan, Some(id), prefix, Some(inputs.clone()), identity, height, now);
             }
+            Expansion::Code { input, dialect } => {
+                let calls = Calls::new(input.clone(), *dialect);
+                self.step_mut(id).children = Some(Box::new(Children::Calls(calls)));
+                self.transition(id, State::Open { left: 0, failed: 0, cancelling: false });
+            }
         }
         Ok(())
     }
@@ -52,7 +57,7 @@ impl Run {
         };
         for index in 0..count {
             let path = format!("{path}[{index}]").into();
-            self.push_step(path, scope, plan_step, phase, Some((fan, index)), height, 0);
+            self.push_step(path, scope, plan_step, phase, Some((fan, index)), height, 0, None);
         }
         let steps: Vec<StepId> = (first..first + count).map(StepId).collect();
         let children = Children::Items {
@@ -81,6 +86,11 @@ impl Run {
         let Some((fan, index)) = step.item else {
             return outer;
         };
+        // The script is the same for all of its calls: only the call tells them apart.
+        if let Some(call) = &step.call {
+            let around = self.identity_below(fan);
+            return Digest::of_all(&[around, call.identity, Digest::of(&call.ordinal.to_le_bytes())]);
+        }
         let Some(Children::Items { digests, ordinals, .. }) = self.step(fan).children.as_deref() else {
             return outer;
         };
@@ -92,7 +102,7 @@ impl Run {
         clippy::too_many_arguments,
         reason = "one call site per way a step comes to be; a struct would only rename them"
     )]
-    fn push_step(
+    pub(super) fn push_step(
         &mut self,
         path: Arc<str>,
         scope: ScopeId,
@@ -101,6 +111,7 @@ impl Run {
         item: Option<(StepId, u32)>,
         height: u32,
         waiting_on: u32,
+        call: Option<Box<Called>>,
     ) -> StepId {
         let id = StepId(self.steps.len() as u32);
         let unknown = self.lost_paths.remove(&path);
@@ -142,10 +153,11 @@ impl Run {
             preempted: false,
             accepted: false,
             cache: None,
+            call,
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {
-            Some((_, index)) if index > 0 => self.steps[id.0 as usize - 1].demand,
+            Some((_, index)) if index > 0 && self.step(id).call.is_none() => self.steps[id.0 as usize - 1].demand,
             _ => self.demand_of(id),
         };
         self.step_mut(id).demand = demand;
@@ -231,6 +243,7 @@ impl Run {
                 None,
                 height + spec.height,
                 spec.needs.len() as u32 + 1,
+                None,
             );
             self.phase_mut(id).members.push(step);
         }

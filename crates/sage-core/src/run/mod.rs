@@ -13,6 +13,7 @@
 mod agents;
 mod apply;
 mod cached;
+mod calls;
 mod decide;
 mod demand;
 mod layout;
@@ -35,6 +36,7 @@ use serde_json::{Map, Value};
 
 pub use agents::OpenAsk;
 pub use apply::FoldError;
+pub use calls::{CallEnd, Called, Calls};
 pub use decide::{Action, INBOX, Unowned, Wait};
 pub use demand::{Demand, DemandId};
 pub use limits::Parked;
@@ -211,10 +213,13 @@ pub struct Run {
     pub changed: LimitsChanged,
     /// Questions of running agents, oldest first.
     pub asks: Vec<OpenAsk>,
+    /// Scripts that have begun and have not ended.
+    scripts: BTreeSet<StepId>,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
     judged_now: Vec<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,
+    shapes: calls::Shapes,
     /// Steps in `Running` that occupy a slot / that do not / in `Backoff` / that wait for a person.
     pub active: Active,
 }
@@ -269,7 +274,10 @@ impl Run {
 
     pub fn operation(&self, id: StepId) -> &Operation {
         let step = self.step(id);
-        self.scope(step.scope).plan.operation(step.plan_step)
+        match &step.call {
+            Some(call) => &call.operation,
+            None => self.scope(step.scope).plan.operation(step.plan_step),
+        }
     }
 
     pub fn plan(&self) -> &Arc<Plan> {

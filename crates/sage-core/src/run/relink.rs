@@ -35,8 +35,10 @@ impl Run {
         // Whoever asked is gone with the last owner.
         self.asks.clear();
         let was_open = self.status.open();
+        // A script that was under way has dealt with what failed, or still will.
+        let dealt: HashSet<StepId> = self.scripts.iter().flat_map(|&id| self.children(id)).collect();
         for id in self.step_ids() {
-            self.reopen(id, event, was_open);
+            self.reopen(id, event, was_open, dealt.contains(&id));
         }
         if event.mode != OpenMode::Signal {
             self.status = Status::Running;
@@ -49,7 +51,7 @@ impl Run {
     }
 
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
-    fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool) {
+    fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool, dealt: bool) {
         // A question needs nobody who waits for the answer.
         let asks = matches!(&self.step(id).state, State::Running(running) if running.ask.is_some());
         let durable = asks || self.kind(id) == Kind::Sleep;
@@ -63,7 +65,7 @@ impl Run {
                 let ask = self.operation(id).on_unknown == OnUnknown::Ask;
                 self.transition(id, if ask { State::Unknown } else { State::Ready });
             }
-            State::Failed | State::Cancelled | State::Blocked if again && !self.concluded(id) => {
+            State::Failed | State::Cancelled | State::Blocked if again && !dealt && !self.concluded(id) => {
                 self.reset(id)
             }
             _ => {}
@@ -89,6 +91,8 @@ impl Run {
     fn reset(&mut self, id: StepId) {
         let phase = self.step(id).phase;
         self.phase_mut(phase).judged_ms = 0;
+        self.call_again(id);
+        self.script_again(id);
         let step = self.step_mut(id);
         step.failure = None;
         step.output = None;
@@ -236,6 +240,7 @@ impl Run {
         match self.step(id).children.as_deref() {
             Some(Children::Items { steps, .. }) => steps.clone(),
             Some(Children::Scope(scope)) => self.scope(*scope).steps.clone(),
+            Some(Children::Calls(calls)) => calls.steps.clone(),
             None => Vec::new(),
         }
     }
@@ -253,6 +258,7 @@ impl Run {
         }
         for id in self.step_ids() {
             self.relink_fan(id);
+            self.relink_calls(id);
         }
         for &scope in &live {
             for phase in self.scope(scope).phases.clone() {

@@ -32,7 +32,11 @@ impl Run {
                 self.to_stop.remove(&id);
             }
             State::Backoff { .. } => self.active.backoff -= 1,
-            State::Open { .. } => self.occupy(id, -1),
+            State::Open { .. } => {
+                self.occupy(id, -1);
+                self.scripts.remove(&id);
+                self.to_stop.remove(&id);
+            }
             State::Unknown => self.active.unknown -= 1,
             settled if settled.settled() => self.count_settled(id, matches!(settled, State::Failed), -1),
             _ => {}
@@ -47,7 +51,12 @@ impl Run {
                 self.count_running(id, asking, 1);
             }
             State::Backoff { .. } => self.active.backoff += 1,
-            State::Open { .. } => self.occupy(id, 1),
+            State::Open { .. } => {
+                self.occupy(id, 1);
+                if self.calls(id).is_some() {
+                    self.scripts.insert(id);
+                }
+            }
             State::Unknown => self.active.unknown += 1,
             settled if settled.settled() => {
                 let failed = matches!(settled, State::Failed);
@@ -105,6 +114,9 @@ impl Run {
     }
 
     fn item_settled(&mut self, fan: StepId, id: StepId, queue: &mut Queue, now: u64) {
+        if self.step(id).call.is_some() {
+            return self.call_settled(fan, id, queue, now);
+        }
         let (ok, degraded) = (self.step(id).state.ok(), self.step(id).degraded);
         self.step_mut(fan).degraded |= degraded;
         let State::Open { left, failed, cancelling } = &mut self.step_mut(fan).state else {
@@ -163,7 +175,7 @@ impl Run {
         self.close(fan, state, queue, now);
     }
 
-    fn close(&mut self, id: StepId, state: State, queue: &mut Queue, now: u64) {
+    pub(super) fn close(&mut self, id: StepId, state: State, queue: &mut Queue, now: u64) {
         self.step_mut(id).ended_ms = now;
         self.transition(id, state);
         queue.push(id);
@@ -343,9 +355,13 @@ impl Run {
         }
     }
 
-    fn cancel_children(&mut self, id: StepId, queue: &mut Queue, now: u64) {
+    pub(super) fn cancel_children(&mut self, id: StepId, queue: &mut Queue, now: u64) {
         if let State::Open { cancelling, .. } = &mut self.step_mut(id).state {
             *cancelling = true;
+        }
+        // A script ends by itself once it has been told.
+        if self.calls(id).is_some_and(|calls| calls.returned.is_none()) {
+            self.to_stop.insert(id);
         }
         let children = self.children(id);
         // Depth is the nesting of sub-workflows, which validation bounds.

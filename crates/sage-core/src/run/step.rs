@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::event::{Ask, Payload};
 use crate::policy::FailureClass;
 use crate::port::Usage;
-use crate::run::{DemandId, PhaseId, ScopeId};
+use crate::run::{Called, Calls, DemandId, PhaseId, ScopeId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(pub u32);
@@ -70,6 +70,8 @@ pub struct Step {
     pub accepted: bool,
     /// What it has to do with the cache.
     pub cache: Option<Box<CacheUse>>,
+    /// Of a step that a script called: what it does, which no plan says.
+    pub call: Option<Box<Called>>,
 }
 
 /// A step and the results of earlier runs.
@@ -144,6 +146,8 @@ pub struct Running {
 pub enum Children {
     Items { steps: Vec<StepId>, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
     Scope(ScopeId),
+    /// What a script has called so far.
+    Calls(Calls),
 }
 
 impl State {

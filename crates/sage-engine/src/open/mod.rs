@@ -57,6 +57,9 @@ pub struct Engine {
     pub wakes: Option<Inbox>,
     /// Results that later runs may take; `None` takes and keeps none.
     pub cache: Option<Cache>,
+    /// Who runs workflows in code; `None` runs none.
+    pub scripts: Option<Arc<dyn sage_core::port::script::ScriptHost>>,
+    pub script_limits: sage_core::port::script::ScriptLimits,
     /// Kills what is left of a run's processes; gives the pids of those it ended and of those it could not.
     pub sweep: fn(&str) -> (Vec<u32>, Vec<u32>),
 }

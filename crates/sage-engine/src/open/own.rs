@@ -7,6 +7,7 @@ use std::time::Duration;
 use sage_core::event::{Event, RunOpened};
 use sage_core::plan::Plan;
 use sage_core::run::Run;
+use sage_core::template::Kind;
 
 use super::{Engine, Notice, OpenError, Owned, history, register};
 use crate::cache::Cache;
@@ -84,6 +85,8 @@ impl Engine {
             log: (self.commit == CommitMode::Thread).then(|| OrchestrationLog::new(&self.project.logs())),
             earlier: self.earlier(),
             cache: self.cache_for(&run, &mut notices),
+            scripts: self.scripts.clone(),
+            script_limits: self.script_limits,
         };
         let member =
             self.limits.join(&run.id).map_err(|source| OpenError::Io { what: "join the limits", source })?;
@@ -106,7 +109,7 @@ impl Engine {
     /// A cache that cannot be used is told once, and done without (R15).
     fn cache_for(&self, run: &Run, notices: &mut Vec<Notice>) -> Option<Cache> {
         let wanted =
-            |plan: &Plan| plan.template.phases.iter().flat_map(|p| &p.operations).any(|o| o.caches());
+            |plan: &Plan| plan.template.phases.iter().flat_map(|p| &p.operations).any(|o| o.caches() || o.kind == Kind::Script);
         let mut plans = run.named_plans().into_iter().map(|(_, plan)| plan);
         let cache = self.cache.clone().filter(|_| wanted(run.plan()) || plans.any(|plan| wanted(&plan)))?;
         match cache.check() {

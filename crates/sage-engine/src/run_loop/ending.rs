@@ -33,7 +33,8 @@ impl RunLoop {
     /// No attempt and no preparation is under way.
     pub(super) fn idle(&self) -> bool {
         let effects = self.effects.iter().any(|(_, effect)| effect.is_of_the_run());
-        self.live.is_empty() && self.held.is_empty() && !effects && self.repeating.is_empty()
+        let quiet = self.live.is_empty() && self.held.is_empty() && self.repeating.is_empty();
+        quiet && !effects && self.scripts.rest()
     }
 
     /// Everything was stopped: say so in the journal, once.

@@ -30,6 +30,7 @@ impl RunLoop {
                 let phase = self.run.phase_path(phase).into();
                 self.emit(PhaseRepeated { phase, again }).map(drop)
             }
+            Input::Script(id, start, said) => self.script_said(id, start, *said),
             Input::Committed(result) => self.committed(result?),
             Input::Interrupt => {
                 self.stop_all(PauseReason::Interrupted);

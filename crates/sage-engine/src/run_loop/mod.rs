@@ -25,6 +25,7 @@ mod machine;
 mod parking;
 mod preempt;
 mod queue;
+mod scripts;
 mod signals;
 mod spending;
 mod stand_in;
@@ -39,6 +40,7 @@ use std::time::Duration;
 
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
+use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
@@ -47,6 +49,7 @@ use tokio::time::Instant;
 
 use crate::blobs::Blobs;
 use crate::cache::Cache;
+use crate::called::Said;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
@@ -65,6 +68,8 @@ pub use gate::Affinity;
 use gate::Gate;
 use lookup::Lookups;
 use machine::Machine;
+pub(crate) use scripts::given;
+use scripts::Scripts;
 use stopwatch::Stopwatches;
 use timers::Timers;
 
@@ -97,6 +102,9 @@ pub struct Surroundings {
     pub earlier: Arc<EarlierResults>,
     /// Results that later runs may take; `None` if there is no cache.
     pub cache: Option<Cache>,
+    /// Who runs workflows in code; `None` runs none.
+    pub scripts: Option<Arc<dyn ScriptHost>>,
+    pub script_limits: ScriptLimits,
 }
 
 /// What a step gave in an earlier run.
@@ -138,6 +146,8 @@ pub(crate) enum Input {
     /// A question that nobody waits for any more.
     Withdrawn(StepId, u32, String),
     Repeated(PhaseId, Result<bool, String>),
+    /// What a script said, and in which of its starts.
+    Script(StepId, u64, Box<Said>),
     Committed(Result<Head, JournalError>),
     Interrupt,
     Poll,
@@ -218,6 +228,7 @@ pub struct RunLoop {
     held: Held,
     holding: u32,
     repeating: HashSet<PhaseId>,
+    scripts: Scripts,
     live: HashMap<(StepId, u32), Live>,
     gate: Gate,
     lookups: Lookups,
@@ -282,6 +293,7 @@ impl RunLoop {
             held: Held::default(),
             holding: 0,
             repeating: HashSet::new(),
+            scripts: Scripts::default(),
             live: HashMap::new(),
             gate: Gate::new(member),
             lookups,
@@ -385,6 +397,7 @@ impl RunLoop {
     /// Everything that follows from the state as it is now.
     async fn pump(&mut self) -> Result<(), LoopError> {
         loop {
+            self.follow_scripts()?;
             self.start_ready()?;
             self.make_way()?;
             self.follow_decisions()?;

@@ -50,6 +50,7 @@ impl RunLoop {
             }
             Signal::Cancel { resumable } if self.run.status.open() => {
                 self.waiting = None;
+                self.cancel_scripts();
                 self.emit(RunCancelled { resumable, signal: signal_id })?;
                 self.stop_everything();
                 Ok(())

@@ -18,7 +18,7 @@ pub const OFFLINE: &str = "offline";
 
 /// Completes the settings of a new run and says who does it. `asks` is false where nobody could answer.
 pub fn choose(context: &Context, ready: &Ready, settings: &mut Settings, asks: bool) -> Result<(), Failure> {
-    if !ready.inner.iter().chain([&ready.template]).any(names_nobody) {
+    if !needs_agent(ready) {
         return Ok(());
     }
     if settings.agent.is_none() {
@@ -31,7 +31,7 @@ pub fn choose(context: &Context, ready: &Ready, settings: &mut Settings, asks: b
 
 /// The first line of a run.
 pub fn tell(ready: &Ready, settings: &Settings) {
-    let wanted = ready.inner.iter().chain([&ready.template]).any(names_nobody);
+    let wanted = needs_agent(ready);
     match settings.agent.as_deref().filter(|_| wanted) {
         Some(OFFLINE) => {
             eprintln!("agent: offline (no model: analyses and drafts for free; --agent takes another)");
@@ -39,6 +39,13 @@ pub fn tell(ready: &Ready, settings: &Settings) {
         Some(agent) => eprintln!("agent: {agent}"),
         None => {}
     }
+}
+
+/// Also where code calls agents: whether it names them is seen when it does.
+fn needs_agent(ready: &Ready) -> bool {
+    let programs = ready.others.iter().chain([&ready.frozen]).flat_map(|frozen| frozen.programs.values());
+    let calls = |text: &str| text.contains("agent(") || text.contains(".run(");
+    ready.inner.iter().chain([&ready.template]).any(names_nobody) || programs.into_iter().any(|p| calls(&p.text))
 }
 
 fn names_nobody(template: &Template) -> bool {

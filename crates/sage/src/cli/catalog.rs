@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
 use sage_core::diagnostic::Diagnostic;
-use sage_core::event::Frozen;
+use sage_core::event::{Frozen, FrozenProgram};
 use sage_core::read::read_template;
 use sage_core::source::Format;
-use sage_core::template::Template;
+use sage_core::template::{Kind, Template};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::library::{Operations, TEMPLATES};
+use super::programs;
 
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 const MAX_BYTES: u64 = 64 << 20;
@@ -22,6 +23,7 @@ const MAX_BYTES: u64 = 64 << 20;
 pub struct Catalog {
     dir: PathBuf,
     root: PathBuf,
+    skills: PathBuf,
     operations: Operations,
 }
 
@@ -47,17 +49,24 @@ impl Catalog {
         let (root, project) = (&context.project.root, &context.project);
         let bound = context.config.bindings();
         let operations = Operations::of(root, &project.operations(), &bound);
-        Catalog { dir: project.templates(), root: root.clone(), operations }
+        let skills = project.dir.join("skills");
+        Catalog { dir: project.templates(), root: root.clone(), skills, operations }
     }
 
     /// Name -> where it is.
     pub fn all(&self) -> BTreeMap<String, Place> {
         let own = TEMPLATES.iter().map(|(name, text)| (name.to_string(), Place::BuiltIn(text)));
         let mut all: BTreeMap<String, Place> = own.collect();
+        for path in programs::foreign(&self.root) {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_string);
+            let names = programs::own_name(&path).into_iter().chain(stem);
+            all.extend(names.map(|name| (name, Place::File(path.clone()))));
+        }
         let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
         all.extend(entries.filter_map(|entry| {
             let path = entry.path();
-            let known = path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
+            let plain = path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
+            let known = plain || programs::is_code(&path);
             let name = path.file_stem()?.to_str()?.to_string();
             known.then_some((name, Place::File(path)))
         }));
@@ -66,15 +75,14 @@ impl Catalog {
 
     /// A file if it looks like one or exists, else a template's name.
     pub fn find(&self, name: &str) -> Result<Place, Failure> {
-        let looks_like_file =
-            name.contains('/') || EXTENSIONS.iter().any(|e| name.ends_with(&format!(".{e}")));
+        let mut extensions = EXTENSIONS.iter().chain(&programs::EXTENSIONS);
+        let looks_like_file = name.contains('/') || extensions.any(|e| name.ends_with(&format!(".{e}")));
         if looks_like_file {
-            let path = PathBuf::from(name);
-            return if path.is_file() {
-                Ok(Place::File(path))
-            } else {
-                Err(Failure::usage(format!("no template file `{name}`")))
-            };
+            let places = [PathBuf::from(name), self.root.join(name)];
+            let found = places.into_iter().find(|path| path.is_file());
+            return found
+                .map(Place::File)
+                .ok_or_else(|| Failure::usage(format!("no template file `{name}`")));
         }
         let mut all = self.all();
         if let Some(place) = all.remove(name) {
@@ -111,7 +119,55 @@ impl Catalog {
         let known =
             types.filter_map(|name| Some((name.clone(), self.operations.library.get(name)?.text.clone())));
         frozen.operations = known.collect();
+        self.read_programs(frozen, &mut loaded);
         loaded
+    }
+
+    /// Freezes the code of `script` steps, what it imports, and the operations that it may call.
+    fn read_programs(&self, frozen: &mut Frozen, loaded: &mut Loaded) {
+        let phases = loaded.template.iter().flat_map(|template| &template.phases);
+        let scripts = phases.flat_map(|phase| &phase.operations).filter(|o| o.kind == Kind::Script);
+        let mut wrong = Vec::new();
+        for operation in scripts {
+            let given = |name: &str| operation.params.get(name).and_then(serde_json::Value::as_str);
+            let (file, text) = match (given("file"), given("code")) {
+                (Some(file), _) => match self.program_text(file, frozen) {
+                    Ok(text) => (file.to_string(), text),
+                    Err(why) => {
+                        let message = format!("code `{file}` cannot be read: {why}");
+                        let problem = Diagnostic::error("", operation.span, message);
+                        loaded.diagnostics.push(problem);
+                        continue;
+                    }
+                },
+                (None, Some(code)) => (format!("{}.ts", operation.id), code.to_string()),
+                (None, None) => continue,
+            };
+            let mut found = programs::complete(&file, &text, &self.root, &self.skills);
+            wrong.append(&mut found.wrong);
+            let library = &self.operations.library;
+            let quoted = |name: &&str| ['"', '\'', '`'].iter().any(|m| text.contains(&format!("{m}{name}{m}")));
+            let named = library.names().filter(quoted).filter_map(|name| Some((name, library.get(name)?)));
+            frozen.operations.extend(named.map(|(name, operation)| (name.to_string(), operation.text.clone())));
+            if given("file").is_some() {
+                frozen.programs.insert(file, FrozenProgram { text, modules: found.modules });
+            }
+        }
+        loaded.shown.append(&mut wrong);
+        if !loaded.shown.is_empty() || loaded.diagnostics.iter().any(Diagnostic::is_error) {
+            loaded.template = None;
+        }
+    }
+
+    /// As it was frozen, or as its file is; the file stays in the project.
+    fn program_text(&self, file: &str, frozen: &Frozen) -> Result<String, String> {
+        if let Some(program) = frozen.programs.get(file) {
+            return Ok(program.text.clone());
+        }
+        if file.starts_with(['/', '~']) || file.split('/').any(|part| part == "..") {
+            return Err("it must be in the project".into());
+        }
+        std::fs::read_to_string(self.root.join(file)).map_err(|error| error.to_string())
     }
 
     /// A template that names a broken operation is not valid, also where a built-in one has the same name.
@@ -138,7 +194,7 @@ impl Catalog {
         };
         let Ok(mut now) = now else { return false };
         self.read(&mut now);
-        (now.text, now.operations) != (frozen.text.clone(), frozen.operations.clone())
+        (&now.text, &now.operations, &now.programs) != (&frozen.text, &frozen.operations, &frozen.programs)
     }
 
     /// Loads, checks, and freezes with all templates that it uses. Prints what is wrong with it.
@@ -167,7 +223,7 @@ impl Catalog {
         frozen: Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<Ready, Failure> {
-        let (others, inner) = self.others(&template, report)?;
+        let (others, inner) = self.others(&template, &frozen, report)?;
         Ok(Ready { template, frozen, others, inner })
     }
 
@@ -175,9 +231,10 @@ impl Catalog {
     fn others(
         &self,
         template: &Template,
+        own: &Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<(Vec<Frozen>, Vec<Template>), Failure> {
-        let mut wanted: Vec<String> = self.called(template);
+        let mut wanted: Vec<String> = self.called(template, own);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let (mut others, mut templates) = (Vec::new(), Vec::new());
         while let Some(name) = wanted.pop() {
@@ -189,7 +246,7 @@ impl Catalog {
             let loaded = self.read(&mut frozen);
             report(&file, &loaded, &frozen.text);
             let Some(inner) = loaded.template else { return Err(invalid(&file)) };
-            wanted.extend(self.called(&inner));
+            wanted.extend(self.called(&inner, &frozen));
             templates.push(inner);
             frozen.name = name;
             others.push(frozen);
@@ -198,8 +255,15 @@ impl Catalog {
         Ok((others, templates))
     }
 
-    fn called(&self, template: &Template) -> Vec<String> {
-        let calls = workflow_calls(template);
+    fn called(&self, template: &Template, frozen: &Frozen) -> Vec<String> {
+        let mut calls = workflow_calls(template);
+        let programs = frozen.programs.iter();
+        let named: Vec<String> = programs
+            .flat_map(|(file, program)| {
+                programs::complete(file, &program.text, &self.root, &self.skills).workflows
+            })
+            .collect();
+        calls.extend(named.iter().map(String::as_str));
         if calls.iter().any(|name| sage_core::expr::is_dynamic(name)) {
             return self.all().into_keys().collect();
         }
@@ -212,6 +276,9 @@ fn invalid(file: &str) -> Failure {
 }
 
 pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
+    if programs::is_code(path) {
+        return programs::freeze(path, root);
+    }
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let unreadable =
         |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use sage_core::event::Frozen;
 use sage_core::template::Template;
 use serde_json::json;
 
@@ -62,11 +63,17 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     match args.what {
         None => list(&catalog, args.json)?,
-        Some(What::Show { name }) => print(catalog.freeze(&name)?.text),
+        Some(What::Show { name }) => show(&catalog.freeze(&name)?),
         Some(What::New { name }) => new(context, &name)?,
         Some(What::Schema) => print(sage_core::schema::TEMPLATE_SCHEMA),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As its author wrote it.
+fn show(frozen: &Frozen) {
+    let code = frozen.file.as_ref().and_then(|file| frozen.programs.get(file));
+    print(code.map_or(&frozen.text, |program| &program.text));
 }
 
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
@@ -104,8 +111,8 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
 fn read(catalog: &Catalog, name: &str) -> Result<Template, Failure> {
     let mut frozen = catalog.freeze(name)?;
     let loaded = catalog.read(&mut frozen);
-    let first =
-        loaded.diagnostics.iter().find(|problem| problem.is_error()).map(|problem| problem.message.clone());
+    let own = loaded.diagnostics.iter().find(|problem| problem.is_error()).map(|problem| problem.message.clone());
+    let first = loaded.shown.first().map(|problem| problem.message.clone()).or(own);
     loaded.template.ok_or_else(|| Failure::usage(first.unwrap_or_default()))
 }
 

@@ -108,21 +108,25 @@ fn never_started(engine: &Engine, id: &str) -> bool {
 
 fn pointers(event: &Event) -> Vec<Digest> {
     let outside = |payload: &Payload| payload.is_blob().then_some(payload.sha);
+    let of_end = |end: &End| match end {
+        End::Succeeded { result, full, .. } => {
+            outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect()
+        }
+        End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
+        End::Stopped => Vec::new(),
+    };
     match event {
-        Event::StepFinished(finished) => match &finished.end {
-            End::Succeeded { result, full, .. } => {
-                outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect()
-            }
-            End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
-            End::Stopped => Vec::new(),
-        },
+        Event::StepFinished(finished) => of_end(&finished.end),
         Event::StepCached(cached) => {
             outside(&cached.result).into_iter().chain(cached.full.as_ref().and_then(outside)).collect()
         }
         Event::StepExpanded(expanded) => match &expanded.into {
             sage_core::event::Expansion::Items { items, .. } => outside(items).into_iter().collect(),
             sage_core::event::Expansion::Scope { inputs, .. } => outside(inputs).into_iter().collect(),
+            sage_core::event::Expansion::Code { input, .. } => outside(input).into_iter().collect(),
         },
+        Event::StepCalled(called) => outside(&called.params).into_iter().collect(),
+        Event::StepReturned(returned) => of_end(&returned.end),
         _ => Vec::new(),
     }
 }

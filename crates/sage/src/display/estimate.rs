@@ -191,6 +191,8 @@ impl Remaining<'_> {
         match step.children.as_deref() {
             Some(Children::Scope(scope)) => self.scope(*scope),
             Some(Children::Items { steps, .. }) => self.items(id, steps),
+            // Nobody knows what a script will still call.
+            Some(Children::Calls(_)) => None,
             None => self.leaf(id),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sage_core::event::{
-    End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepStarted,
+    End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepReturned, StepStarted,
 };
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 use sage_core::wire::{rfc3339, size_text};
@@ -89,7 +89,11 @@ impl Lines {
                 Expansion::Scope { template, .. } => {
                     format!("{} started (workflow {template})", expanded.step)
                 }
+                Expansion::Code { .. } => format!("{} started", expanded.step),
             }),
+            Event::StepNoted(noted) => Some(noted.text.clone()),
+            Event::StepReturned(returned) => returned_line(returned),
+            Event::StepCalled(_) => None,
             Event::StepRetried(retried) => {
                 small(run, &retried.step, || retried_line(retried, news.record.ts_ms))
             }
@@ -126,6 +130,16 @@ impl Lines {
         let tell = tenth > *told;
         *told = tenth;
         tell.then(|| format!("{} {settled}/{all}", step.path))
+    }
+}
+
+/// Only what went wrong: what it gave is the run's result.
+fn returned_line(returned: &StepReturned) -> Option<String> {
+    match &returned.end {
+        End::Failed { class, message, .. } => {
+            Some(format!("{} failed ({}): {}", returned.step, class.name(), clean(message)))
+        }
+        End::Succeeded { .. } | End::Stopped => None,
     }
 }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod cache_lines;
+mod call_rows;
 mod estimate;
 mod figures;
 mod frame;
@@ -22,7 +23,7 @@ mod phase_rows;
 mod roster;
 mod rows;
 mod summary;
-mod tail;
+pub(crate) mod tail;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -134,6 +134,11 @@ impl Rows<'_> {
                     self.inner_failures(id, indent + 1);
                 }
             }
+            Some(Children::Calls(calls)) => {
+                let row = self.step_row(id, indent);
+                self.rows.push(row);
+                self.calls(id, &calls.steps, indent + 1);
+            }
             None => {
                 let (rank, left) = self.weight(id);
                 if self.rows.len() >= self.enough && rank >= Rank::Waiting {
@@ -145,12 +150,21 @@ impl Rows<'_> {
         }
     }
 
+    /// There is no room for more that only waits.
+    pub(super) fn is_enough(&self) -> bool {
+        self.rows.len() >= self.enough
+    }
+
+    pub(super) fn leave_out(&mut self, left: Left) {
+        self.others.push((left, 1));
+    }
+
     /// Below its phase a step is called by its operation.
     fn leaf_name(&self, id: StepId) -> String {
         self.run.operation(id).id.clone()
     }
 
-    fn leaf(&mut self, id: StepId, name: String, indent: usize) {
+    pub(super) fn leaf(&mut self, id: StepId, name: String, indent: usize) {
         let mut row = self.step_row(id, indent);
         row.name.1 = name;
         let command = self.command(id);
@@ -204,7 +218,7 @@ impl Rows<'_> {
         }
     }
 
-    fn weight(&self, id: StepId) -> (Rank, Left) {
+    pub(super) fn weight(&self, id: StepId) -> (Rank, Left) {
         match &self.run.step(id).state {
             _ if self.run.waits_for_person(id) => (Rank::Asking, Left::Asking),
             State::Unknown => (Rank::Asking, Left::Asking),
@@ -323,7 +337,7 @@ impl Rows<'_> {
         }
     }
 
-    fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
+    pub(super) fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
         let mut row = self.step_row(id, indent);
         let count = |wanted: &dyn Fn(&State) -> bool| {
             items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count()
@@ -366,7 +380,7 @@ impl Rows<'_> {
     }
 
     /// Below a fan-out only what needs somebody's eye is listed.
-    fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
+    pub(super) fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
         let leaves: Vec<StepId> = items.iter().flat_map(|&item| walk::leaves(self.run, item)).collect();
         let mut failures = 0;
         for id in leaves {

@@ -50,6 +50,8 @@ impl World {
             approvals: Default::default(),
             wakes: None,
             cache: None,
+            scripts: None,
+            script_limits: Default::default(),
             sweep: |_| (Vec::new(), Vec::new()),
         }
     }

@@ -1,0 +1,280 @@
+//! Steps that a script calls. They belong to the script's step as items belong to a fan-out, but each has an
+//! operation of its own, and there may always be one more until the script has returned.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::event::{End, Payload, StepCalled, StepNoted, StepReturned};
+use crate::port::script::{Dialect, Program};
+use crate::read::{Library, read_call};
+use crate::run::settle::Queue;
+use crate::run::step::{Children, Failure, Output, State};
+use crate::run::{FoldError, Run, StepId};
+use crate::template::Operation;
+
+/// What a script's call does.
+#[derive(Debug)]
+pub struct Called {
+    pub operation: Arc<Operation>,
+    pub params: Payload,
+    pub identity: Digest,
+    pub ordinal: u32,
+    pub group: Option<Arc<str>>,
+    pub at: Option<Arc<str>>,
+    /// Its end is in `Calls::ended`.
+    ended: bool,
+}
+
+#[derive(Debug)]
+pub struct Calls {
+    pub steps: Vec<StepId>,
+    pub input: Payload,
+    pub dialect: Dialect,
+    /// The ends of calls in the order in which they came.
+    pub ended: Vec<CallEnd>,
+    /// Lines that the script has said.
+    pub logged: u32,
+    pub(super) returned: Option<End>,
+    /// Calls that failed or were given up.
+    pub dead: u32,
+    /// How often each name was used.
+    names: HashMap<Box<str>, u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct CallEnd {
+    pub number: u32,
+    pub at_ms: u64,
+    /// Tokens that the run had used by then.
+    pub spent: u64,
+}
+
+impl Calls {
+    pub(super) fn new(input: Payload, dialect: Dialect) -> Calls {
+        let (steps, ended, names) = (Vec::new(), Vec::new(), HashMap::new());
+        Calls { steps, input, dialect, ended, logged: 0, returned: None, dead: 0, names }
+    }
+
+    pub fn has_returned(&self) -> bool {
+        self.returned.is_some()
+    }
+}
+
+/// Operations by their text: calls of a loop share theirs.
+pub(super) type Shapes = HashMap<Box<str>, Arc<Operation>>;
+
+impl Run {
+    /// The calls of a script's step, once it has begun.
+    pub fn calls(&self, id: StepId) -> Option<&Calls> {
+        match self.step(id).children.as_deref() {
+            Some(Children::Calls(calls)) => Some(calls),
+            _ => None,
+        }
+    }
+
+    fn calls_mut(&mut self, id: StepId) -> Option<&mut Calls> {
+        match self.step_mut(id).children.as_deref_mut() {
+            Some(Children::Calls(calls)) => Some(calls),
+            _ => None,
+        }
+    }
+
+    /// Scripts that have begun and have not ended.
+    pub fn open_scripts(&self) -> &BTreeSet<StepId> {
+        &self.scripts
+    }
+
+    /// The code of a script's step, as it was frozen.
+    pub fn program(&self, id: StepId) -> Option<Program> {
+        let params = &self.operation(id).params;
+        let text = |name: &str| params.get(name).and_then(serde_json::Value::as_str);
+        if let Some(code) = text("code") {
+            let name = format!("{}.ts", self.operation(id).id);
+            return Some(Program { name, dialect: Dialect::of(code), text: code.into(), modules: Vec::new() });
+        }
+        let file = text("file")?;
+        let mut frozen = [&self.template].into_iter().chain(&self.templates);
+        let program = frozen.find_map(|frozen| frozen.programs.get(file))?;
+        let name = file.rsplit('/').next().unwrap_or(file).to_string();
+        let (text, modules) = (program.text.clone(), program.modules.clone());
+        Some(Program { name, dialect: Dialect::of(&text), text, modules })
+    }
+
+    /// Tokens that the run may use in all.
+    pub fn token_cap(&self) -> Option<u64> {
+        self.ledger.cap(crate::budget::RUN).and_then(|cap| cap.tokens)
+    }
+
+    /// The path of a script's next call: `review/check`, then `review/check[1]`.
+    pub fn call_path(&self, script: StepId, group: Option<&str>, label: &str) -> String {
+        let step = self.step(script);
+        let scope = self.scope(step.scope);
+        let alone = step.item.is_none() && scope.plan.steps.len() == 1;
+        let phase = self.phase(step.phase).label(&scope.plan);
+        let group = group.unwrap_or(&phase);
+        let base = match alone {
+            true => format!("{}{group}/{label}", scope.prefix),
+            false => format!("{}/{group}/{label}", step.path),
+        };
+        let used = self.calls(script).and_then(|calls| calls.names.get(base.as_str()).copied()).unwrap_or(0);
+        let name = |n: u32| if n == 0 { base.clone() } else { format!("{base}[{n}]") };
+        (used..).map(name).find(|path| self.find(path).is_none()).unwrap_or(base.clone())
+    }
+
+    pub(super) fn called(&mut self, event: &StepCalled, now: u64) -> Result<(), FoldError> {
+        let script = self.named("step.called", &event.step)?;
+        let fits = matches!(self.step(script).state, State::Open { .. })
+            && self.calls(script).is_some_and(|c| c.steps.len() == event.number as usize)
+            && self.find(&event.path).is_none();
+        if !fits {
+            return Err(self.misfit("step.called", script));
+        }
+        let operation = self.shape(event.shape.get())?;
+        let call = Called {
+            operation,
+            params: event.params.clone(),
+            identity: event.identity,
+            ordinal: event.ordinal,
+            group: event.group.clone(),
+            at: event.at.clone(),
+            ended: false,
+        };
+        let step = self.step(script);
+        let (scope, plan_step, phase, height) = (step.scope, step.plan_step, step.phase, step.height);
+        let item = Some((script, event.number));
+        let id =
+            self.push_step(event.path.clone(), scope, plan_step, phase, item, height, 0, Some(Box::new(call)));
+        if let Some(calls) = self.calls_mut(script) {
+            calls.steps.push(id);
+            let base = Run::path_without_index(&event.path);
+            *calls.names.entry(base.into()).or_default() += 1;
+        }
+        if let State::Open { left, .. } = &mut self.step_mut(script).state {
+            *left += 1;
+        }
+        self.step_mut(id).ready_ms = now;
+        self.transition(id, State::Ready);
+        Ok(())
+    }
+
+    /// The operation behind a call's text. It was checked when the call was made.
+    fn shape(&mut self, text: &str) -> Result<Arc<Operation>, FoldError> {
+        if let Some(known) = self.shapes.get(text) {
+            return Ok(known.clone());
+        }
+        let frozen = [&self.template].into_iter().chain(&self.templates);
+        let operations = frozen.flat_map(|frozen| frozen.operations.clone()).collect();
+        let operation = read_call(text, &Library::frozen(&operations)).0.ok_or_else(|| {
+            FoldError::Template { name: self.template.name.clone(), why: "a call is not an operation".into() }
+        })?;
+        let operation = Arc::new(operation);
+        self.shapes.insert(text.into(), operation.clone());
+        Ok(operation)
+    }
+
+    pub(super) fn call_settled(&mut self, script: StepId, id: StepId, queue: &mut Queue, now: u64) {
+        let ok = self.step(id).state.ok();
+        let spent = self.tally.usage.total();
+        let Some((_, number)) = self.step(id).item else { return };
+        let first = self.step_mut(id).call.as_mut().is_some_and(|call| !std::mem::replace(&mut call.ended, true));
+        if let Some(calls) = self.calls_mut(script) {
+            if first {
+                calls.ended.push(CallEnd { number, at_ms: now, spent });
+            }
+            calls.dead += u32::from(!ok);
+        }
+        let State::Open { left, failed, .. } = &mut self.step_mut(script).state else { return };
+        *left = left.saturating_sub(1);
+        *failed += u32::from(!ok);
+        if *left == 0 {
+            self.close_script(script, queue, now);
+        }
+    }
+
+    pub(super) fn returned(&mut self, event: &StepReturned, now: u64) -> Result<(), FoldError> {
+        let script = self.named("step.returned", &event.step)?;
+        let cancelling = match self.step(script).state {
+            State::Open { cancelling, .. } => cancelling,
+            _ => return Err(self.misfit("step.returned", script)),
+        };
+        let Some(calls) = self.calls_mut(script) else { return Err(self.misfit("step.returned", script)) };
+        calls.returned = Some(event.end.clone());
+        // There a dead agent is a `null` that the script may not have looked at.
+        let degraded = calls.dialect == Dialect::Claude && calls.dead > 0;
+        self.step_mut(script).degraded |= degraded;
+        self.to_stop.remove(&script);
+        let mut queue = Vec::new();
+        // What nobody waits for any more is given up.
+        self.cancel_children(script, &mut queue, now);
+        if let State::Open { cancelling: being, .. } = &mut self.step_mut(script).state {
+            *being = cancelling;
+        }
+        self.drain(queue, now);
+        if matches!(self.step(script).state, State::Open { left: 0, .. }) {
+            let mut queue = Vec::new();
+            self.close_script(script, &mut queue, now);
+            self.drain(queue, now);
+        }
+        Ok(())
+    }
+
+    fn close_script(&mut self, script: StepId, queue: &mut Queue, now: u64) {
+        let Some(end) = self.calls(script).and_then(|calls| calls.returned.clone()) else { return };
+        let State::Open { cancelling, .. } = self.step(script).state else { return };
+        let state = match end {
+            _ if cancelling => State::Cancelled,
+            End::Stopped => State::Cancelled,
+            End::Succeeded { result, full, artifacts } => {
+                let step = self.step_mut(script);
+                step.output = Some(Arc::new(Output::Leaf { result, full, artifacts }));
+                step.failure = None;
+                State::Succeeded
+            }
+            End::Failed { class, message, partial } => {
+                self.step_mut(script).failure = Some(Box::new(Failure { class, message, partial }));
+                State::Failed
+            }
+        };
+        self.close(script, state, queue, now);
+    }
+
+    pub(super) fn noted(&mut self, event: &StepNoted) -> Result<(), FoldError> {
+        let script = self.named("step.noted", &event.step)?;
+        if let Some(calls) = self.calls_mut(script) {
+            calls.logged += 1;
+        }
+        Ok(())
+    }
+
+    /// The call runs again: its end is none any more.
+    pub(super) fn call_again(&mut self, id: StepId) {
+        let Some((script, number)) = self.step(id).item else { return };
+        let Some(call) = &mut self.step_mut(id).call else { return };
+        if std::mem::replace(&mut call.ended, false)
+            && let Some(calls) = self.calls_mut(script)
+        {
+            calls.ended.retain(|end| end.number != number);
+        }
+    }
+
+    /// A script that runs again from its beginning keeps what it has called.
+    pub(super) fn script_again(&mut self, id: StepId) {
+        if let Some(calls) = self.calls_mut(id) {
+            calls.returned = None;
+        }
+    }
+
+    pub(super) fn relink_calls(&mut self, script: StepId) {
+        let Some(calls) = self.calls_mut(script) else { return };
+        calls.dead = 0;
+        let steps = calls.steps.clone();
+        let State::Open { left, failed, .. } = &mut self.step_mut(script).state else { return };
+        (*left, *failed) = (steps.len() as u32, 0);
+        for id in steps {
+            if matches!(self.step(id).state, State::Pending) {
+                self.transition(id, State::Ready);
+            }
+        }
+    }
+}

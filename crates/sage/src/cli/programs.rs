@@ -1,0 +1,148 @@
+//! Code of workflows: which files are code, what a run freezes of them, and what is wrong with them.
+//!
+//! A workflow in code is a template of one `script` step: everything that reads templates reads it, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use sage_core::diagnostic::Shown;
+use sage_core::event::{Frozen, FrozenProgram};
+use sage_core::port::script::{Dialect, Module, Program};
+use sage_core::source::Format;
+use sage_script::strip::{Form, Scan, strip};
+use serde_json::json;
+
+use super::failure::Failure;
+
+pub const EXTENSIONS: [&str; 4] = ["ts", "mts", "js", "mjs"];
+/// Modules of one program.
+const MAX_MODULES: usize = 1_000;
+
+pub fn is_code(path: &Path) -> bool {
+    path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
+}
+
+/// A workflow in code as a template.
+pub fn freeze(path: &Path, root: &Path) -> Result<Frozen, Failure> {
+    let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let text = read(path).map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}")))?;
+    let stem = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
+    let meta = scan(&shown, &text).and_then(|scan| scan.meta).unwrap_or_default();
+    let mut template = json!({
+        "name": stem.chars().take(100).collect::<String>(),
+        "phases": [{"id": Program::PHASE, "operations": [
+            {"id": Program::STEP, "type": "script", "params": {"file": shown}}
+        ]}],
+    });
+    if let Some(about) = meta["description"].as_str() {
+        template["description"] = about.into();
+    }
+    // There a call that nothing is left for throws; here it would wait for somebody.
+    if Dialect::of(&text) == Dialect::Claude {
+        template["onBudget"] = "fail".into();
+    }
+    let program = FrozenProgram { text, modules: Vec::new() };
+    let programs = BTreeMap::from([(shown.clone(), program)]);
+    Ok(Frozen { file: Some(shown), programs, ..Frozen::new(stem, Format::Json, template.to_string()) })
+}
+
+fn scan(name: &str, text: &str) -> Option<Scan> {
+    strip(name, text, Form::Workflow).ok().map(|stripped| stripped.scan)
+}
+
+/// What a workflow script of Claude Code calls itself.
+pub fn own_name(path: &Path) -> Option<String> {
+    let text = read(path).ok()?;
+    scan("", &text)?.meta?["name"].as_str().map(str::to_owned)
+}
+
+/// A program with all that it imports, and what it names.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub modules: Vec<Module>,
+    pub workflows: Vec<String>,
+    pub wrong: Vec<Shown>,
+}
+
+/// Reads a program's imports. `file` is as its step names it, `skills` is where skills are.
+pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
+    let mut found = Found::default();
+    let folder = root.join(file).parent().map(Path::to_path_buf).unwrap_or_else(|| root.to_path_buf());
+    let mut wanted = match strip(file, text, Form::Workflow) {
+        Err(wrong) => return Found { wrong, ..found },
+        Ok(stripped) => {
+            found.workflows = stripped.scan.workflows;
+            paths(&stripped.scan.imports, Path::new("."))
+        }
+    };
+    let mut seen = BTreeSet::new();
+    while let Some(path) = wanted.pop() {
+        if path == "sage" || !seen.insert(path.clone()) || seen.len() > MAX_MODULES {
+            continue;
+        }
+        let place = match path.strip_prefix("skills/") {
+            Some(name) => skills.join(name).join("skill.ts"),
+            None => folder.join(&path),
+        };
+        // What is not there is told by the import itself, when it is run or checked.
+        let Ok(text) = read(&place).or_else(|_| read(&place.with_extension("ts"))) else { continue };
+        let shown = place.strip_prefix(root).unwrap_or(&place).display().to_string();
+        match strip(&shown, &text, Form::Module) {
+            Err(mut wrong) => found.wrong.append(&mut wrong),
+            Ok(stripped) => {
+                let folder = Path::new(&path).parent().unwrap_or(Path::new("."));
+                wanted.extend(paths(&stripped.scan.imports, folder));
+                found.modules.push(Module { path, text });
+            }
+        }
+    }
+    found.modules.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Imports as the first module would write them.
+fn paths(imports: &[String], folder: &Path) -> Vec<String> {
+    let own = |import: &String| match import.starts_with('.') {
+        true => plain(&folder.join(import)),
+        false => Some(import.clone()),
+    };
+    imports.iter().filter_map(own).collect()
+}
+
+/// `./a/../b.ts` becomes `./b.ts`; nothing leaves the folder of the first module.
+fn plain(path: &Path) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(parts.pop()?),
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(format!("./{}", parts.join("/")))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if size > sage_script::strip::MAX_BYTES as u64 {
+        return Err(format!("{size} bytes are more than {} MiB", sage_script::strip::MAX_BYTES >> 20));
+    }
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+/// Where Claude Code keeps workflow scripts: the user's, then the project's.
+pub fn foreign(root: &Path) -> Vec<PathBuf> {
+    let config = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".claude"));
+    let user = config.or(home).filter(|dir| dir.is_absolute());
+    let dirs = user.into_iter().chain([root.join(".claude")]).map(|dir| dir.join("workflows"));
+    let mut files = Vec::new();
+    for dir in dirs {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_code(path)).collect();
+        found.sort();
+        files.append(&mut found);
+    }
+    files
+}
