@@ -11,6 +11,8 @@
 mod answer;
 mod args;
 mod call;
+#[cfg(debug_assertions)]
+pub mod conformance;
 pub mod definitions;
 mod error;
 mod progress;

@@ -204,6 +204,8 @@ pub fn engine(root: &Path) -> Engine {
         approvals: Default::default(),
         wakes: None,
         cache: None,
+        scripts: None,
+        script_limits: Default::default(),
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }
