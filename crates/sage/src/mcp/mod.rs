@@ -13,7 +13,7 @@ mod args;
 mod call;
 #[cfg(debug_assertions)]
 pub mod conformance;
-mod definitions;
+pub mod definitions;
 mod error;
 mod progress;
 mod resources;
