@@ -12,6 +12,7 @@ mod budgets;
 mod cache;
 mod calls;
 mod children;
+mod code_mode;
 mod conflict;
 mod damage;
 mod doctor;
