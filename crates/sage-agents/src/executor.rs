@@ -11,7 +11,7 @@ use sage_core::template::Kind;
 use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
-use crate::mcp::{self, McpServer, Servers};
+use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
 use crate::{fake, offline, shell, synthesize, worktree};
 
@@ -30,6 +30,8 @@ pub struct ExecutorConfig {
     pub agents: BTreeMap<String, AgentConfig>,
     /// MCP servers by name; each is started when a step needs it.
     pub servers: BTreeMap<String, McpServer>,
+    /// Where the trusted definitions of their tools are kept; `None` forgets them at the end.
+    pub tools: Option<PathBuf>,
     /// Where sessions are kept; `None` switches them off.
     pub sessions: Option<PathBuf>,
     /// Where the worktrees of isolated steps are; default: `.sage/worktrees` of the project.
@@ -46,6 +48,7 @@ impl Default for ExecutorConfig {
             output_cap: OUTPUT_CAP_BYTES,
             agents: BTreeMap::new(),
             servers: BTreeMap::new(),
+            tools: None,
             sessions: None,
             worktrees: None,
             wakes: None,
@@ -62,15 +65,44 @@ fn own_executable() -> PathBuf {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+impl ExecutorConfig {
+    /// The way to the servers, which `project` is the working directory of.
+    pub fn hub(&self, project: PathBuf) -> Hub {
+        Hub::new(HubConfig {
+            servers: self.servers.clone(),
+            project,
+            keeper: self.keeper.clone(),
+            state: self.tools.clone(),
+            log_bytes: self.output_cap,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
 pub struct Executor {
     config: Arc<ExecutorConfig>,
-    servers: Arc<Servers>,
+    hub: Arc<Hub>,
+}
+
+impl Default for Executor {
+    fn default() -> Executor {
+        Executor::new(ExecutorConfig::default())
+    }
 }
 
 impl Executor {
     pub fn new(config: ExecutorConfig) -> Executor {
-        Executor { config: Arc::new(config), servers: Arc::default() }
+        let hub = Arc::new(config.hub(PathBuf::from(".")));
+        Executor::with_hub(config, hub)
+    }
+
+    /// Shares its servers with others of this process.
+    pub fn with_hub(config: ExecutorConfig, hub: Arc<Hub>) -> Executor {
+        Executor { config: Arc::new(config), hub }
+    }
+
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// Of an agent that is configured, built in, or named like its adapter.
@@ -82,7 +114,7 @@ impl Executor {
 
 impl StepExecutor for Executor {
     fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
-        let (config, servers) = (Arc::clone(&self.config), Arc::clone(&self.servers));
+        let (config, hub) = (Arc::clone(&self.config), Arc::clone(&self.hub));
         Box::pin(async move {
             let lease = match worktree::enter(&config, &mut cx, &call).await {
                 Ok(lease) => lease,
@@ -93,7 +125,7 @@ impl StepExecutor for Executor {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,
                 Kind::Synthesize => synthesize::run(&attempt).await,
-                Kind::Tool => mcp::run(&attempt, &servers).await,
+                Kind::Tool => mcp::run(&attempt, &hub).await,
                 kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
             };
             worktree::leave(lease, &cx, outcome).await
@@ -106,8 +138,8 @@ impl StepExecutor for Executor {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        let servers = Arc::clone(&self.servers);
-        Box::pin(async move { servers.close().await })
+        let hub = Arc::clone(&self.hub);
+        Box::pin(async move { hub.close().await })
     }
 
     fn resumes(&self, agent: &str) -> bool {

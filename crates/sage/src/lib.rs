@@ -3,3 +3,4 @@
 pub mod cli;
 pub mod display;
 pub mod graph;
+pub mod mcp;

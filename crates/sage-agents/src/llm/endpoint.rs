@@ -1,13 +1,12 @@
 //! Where a model is, and what must be said to be let in.
 
-use std::net::IpAddr;
-
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use sage_core::policy::FailureClass;
 
 use super::wire::Api;
 use crate::agent::{AgentConfig, Order};
+use crate::https::is_local;
 use crate::outcome::Miss;
 use crate::params::Params;
 
@@ -107,11 +106,6 @@ pub fn locate(config: &AgentConfig) -> Result<Place, String> {
     let version = if uri.path().trim_matches('/').is_empty() { "/v1" } else { "" };
     let base = given.trim_end_matches('/');
     Ok(Place { api, url: format!("{base}{version}{}", api.path()), local })
-}
-
-fn is_local(host: &str) -> bool {
-    let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

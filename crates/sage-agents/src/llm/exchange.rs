@@ -9,13 +9,14 @@ use hyper::header::{CONTENT_TYPE, HeaderMap};
 use sage_core::port::{Stop, StopSignal};
 
 use super::endpoint::Endpoint;
-use super::http::{Http, reasons};
+use super::http::Http;
 use super::patience::Patience;
 use super::reply::{Heard, Reply};
 use super::sse::Parser;
 use super::wire::{Ask, Fold};
 use super::{quota, trouble};
 use crate::agent::Feed;
+use crate::https::reasons;
 use crate::outcome::{Miss, excerpt};
 
 /// Of an error's own text.

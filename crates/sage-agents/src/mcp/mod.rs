@@ -1,20 +1,35 @@
-//! `tool` steps: calls of tools of MCP servers.
+//! MCP servers: their tools, for `tool` steps, for code and for people.
 //!
 //! ```text
-//! step a --+                       one process and one connection per server,
-//! step b --+--> Servers --> Connection ==stdio== server     started on first use, kept until the end,
-//! step c --+                       started again only after it has died
+//! call (tool steps) --> Hub --> Connection --> meeting (two lifecycles) --> program (stdio) or http (address)
+//!                        |          +--> listener (progress, changes)
+//!                        +--> pins (what is trusted), arguments (what fits)
 //! ```
 //! What must stay true: a workflow starts each server once, however many of its steps call it at once (R3); a
 //! server never outlives this process; a call that nobody waits for any more is cancelled.
 
+mod answer;
+mod arguments;
+mod bound;
 mod call;
 mod connection;
+mod difference;
+mod http;
+mod hub;
 mod listener;
+mod meeting;
+mod pins;
+mod probe;
+mod program;
 mod server;
-mod servers;
-mod verdict;
+mod tool;
+mod trouble;
+mod wire;
 
-pub use call::run;
-pub use server::McpServer;
-pub use servers::Servers;
+pub use answer::{ToolAnswer, ToolFailure};
+pub(crate) use call::run;
+pub use hub::{Acquaintance, Hub, HubConfig};
+pub use listener::{OnProgress, ToolProgress};
+pub use pins::Pin;
+pub use server::{Lifecycle, McpServer, check_address};
+pub use tool::Tool;

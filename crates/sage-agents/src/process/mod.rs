@@ -11,6 +11,7 @@
 
 mod capture;
 mod keeper;
+mod orphan;
 mod report;
 mod resident;
 mod run;
@@ -21,6 +22,7 @@ mod tree;
 
 pub use capture::Captured;
 pub use keeper::{KEEPER_ARG, is_passing, keeper_main};
+pub use orphan::{OWNER_VARIABLE, owner_mark, sweep_orphans};
 pub use report::Report;
 pub use resident::Resident;
 pub use run::{End, Finished, Limits, private_file, run};

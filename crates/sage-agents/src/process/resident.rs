@@ -59,6 +59,13 @@ impl Resident {
         tokio::time::timeout(patience, alive.wait_for(|alive| !alive)).await.is_ok()
     }
 
+    /// Ends it now, and waits until nothing of it is left.
+    pub async fn end(self, patience: Duration) -> bool {
+        let Resident { lifeline, mut alive, .. } = self;
+        drop(lifeline);
+        tokio::time::timeout(patience, alive.wait_for(|alive| !alive)).await.is_ok()
+    }
+
     /// How it ended, if it has, and what it said last.
     pub fn report(&self) -> Option<Report> {
         let mut buffer = [0u8; REPORT_BYTES];

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::orphan::sweep_orphans;
 use super::tree::{self, Process};
 
 /// SIGKILL works within milliseconds; what lives longer than this cannot be killed by us.
@@ -31,17 +32,28 @@ pub struct Swept {
 }
 
 /// Kills every process of `run` (or of one step) but this one and its ancestors, and sees that they are gone.
+/// MCP servers of a dead process go with them: one of them may still be at work for the run.
 pub fn sweep(run: &str, step: Option<&str>) -> Swept {
-    sweep_marked(&Marker { run: run.to_string(), step: step.map(str::to_string), attempt: None }, None)
+    let marker = Marker { run: run.to_string(), step: step.map(str::to_string), attempt: None };
+    let mut swept = sweep_marked(&marker, None);
+    let orphans = sweep_orphans();
+    swept.killed.extend(orphans.killed);
+    swept.left.extend(orphans.left);
+    swept
 }
 
 /// As `sweep`; `session` also finds those of a dead keeper's session that have no marker any more.
 pub fn sweep_marked(marker: &Marker, session: Option<u32>) -> Swept {
     let wanted = marker.entries();
+    sweep_all(&|process| session == Some(process.session) || has_marker(process.pid, &wanted))
+}
+
+/// Kills everything that `is_meant`, with all that descends from it, but not this process and its ancestors.
+pub fn sweep_all(is_meant: &dyn Fn(&Process) -> bool) -> Swept {
     let deadline = Instant::now() + PATIENCE;
     let mut swept = Swept::default();
     loop {
-        let victims = victims(&wanted, session);
+        let victims = victims(is_meant);
         if victims.is_empty() {
             return swept;
         }
@@ -86,12 +98,11 @@ impl Marker {
     }
 }
 
-fn victims(wanted: &[String], session: Option<u32>) -> Vec<Process> {
+fn victims(is_meant: &dyn Fn(&Process) -> bool) -> Vec<Process> {
     let table = tree::all();
     let spared = tree::lineage(&table, std::process::id());
     let mut found: Vec<Process> = Vec::new();
-    let marked = |process: &&Process| session == Some(process.session) || has_marker(process.pid, wanted);
-    for root in table.iter().filter(|process| !spared.contains(&process.pid)).filter(marked) {
+    for root in table.iter().filter(|process| !spared.contains(&process.pid) && is_meant(process)) {
         found.push(*root);
         found.extend(tree::descendants(&table, root.pid));
     }

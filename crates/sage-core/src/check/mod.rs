@@ -23,6 +23,7 @@ use crate::template::{Source, Span, Template};
 use ancestry::Ancestry;
 use names::Names;
 
+pub use phases::CYCLE;
 pub use workflows::{Catalogue, NoTemplates, workflow_calls};
 
 /// A template that may be run, or the reasons why not. Warnings come with either.

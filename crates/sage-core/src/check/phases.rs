@@ -61,6 +61,9 @@ fn warn_orphans(names: &Names<'_>, problems: &mut Diagnostics) {
     }
 }
 
+/// How its message begins: doors tell it from other mistakes.
+pub const CYCLE: &str = "dependency cycle";
+
 /// True if there is one; its path is reported.
 pub fn find_cycle(names: &Names<'_>, problems: &mut Diagnostics) -> bool {
     let (steps, phases) = (names.places.len() as u32, names.template.phases.len() as u32);
@@ -88,7 +91,7 @@ pub fn find_cycle(names: &Names<'_>, problems: &mut Diagnostics) -> bool {
             (format!("phases[{p}].dependencies"), names.phase(p).span)
         }
     };
-    let message = format!("dependency cycle: {}", path.join(" -> "));
+    let message = format!("{CYCLE}: {}", path.join(" -> "));
     problems.push(Diagnostic::error(field, span, message).hint("each of these waits for the one before it"));
     true
 }

@@ -24,6 +24,11 @@ impl ResultSchema {
 
     /// What is wrong with a result, at most a handful of lines.
     pub fn check(&self, result: &Value) -> Result<(), Vec<String>> {
+        self.check_named(result, "the result")
+    }
+
+    /// As `check`; `name` is what the whole value is called.
+    pub fn check_named(&self, result: &Value, name: &str) -> Result<(), Vec<String>> {
         const SHOWN: usize = 5;
         let problems: Vec<String> = self
             .0
@@ -31,7 +36,7 @@ impl ResultSchema {
             .take(SHOWN)
             .map(|error| {
                 let place = error.instance_path().to_string();
-                let place = if place.is_empty() { "the result".to_owned() } else { format!("`{place}`") };
+                let place = if place.is_empty() { name.to_owned() } else { format!("`{place}`") };
                 printable(&format!("{place}: {error}"))
             })
             .collect();

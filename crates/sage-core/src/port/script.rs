@@ -91,6 +91,8 @@ pub struct ScriptLimits {
     pub cpu_ms: u64,
     /// Calls of one script.
     pub max_calls: u32,
+    /// Agents that a script of Claude Code may call.
+    pub max_agents: u32,
     /// Items of one list given to `parallel` or `pipeline`.
     pub max_items: u32,
 }
@@ -98,10 +100,11 @@ pub struct ScriptLimits {
 impl Default for ScriptLimits {
     fn default() -> ScriptLimits {
         ScriptLimits {
-            memory_bytes: 256 << 20,
+            memory_bytes: 50 << 20,
             stack_bytes: 1 << 20,
             cpu_ms: 10_000,
             max_calls: 100_000,
+            max_agents: 1_000,
             max_items: 4_096,
         }
     }

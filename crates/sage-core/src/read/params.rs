@@ -195,6 +195,7 @@ fn value<'n>(
         (Kind::Agent, "maxTurns" | "maxBudgetUsd") => {
             matches!(node.data, Data::Number(_)).then_some(()).ok_or("a number")
         }
+        (Kind::Script, "input") => Ok(()),
         (_, name) if !param_names(kind).contains(&name) => Ok(()),
         _ => matches!(node.data, Data::Str(_)).then_some(()).ok_or("text"),
     };
@@ -342,6 +343,11 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         Kind::Sleep => match (params.contains_key("ms"), params.contains_key("for")) {
             (true, true) => wrong("a sleep step has either `ms` or `for`, not both", ""),
             (false, false) => wrong("a sleep step needs `ms` or `for`", "params: { for: 2s }"),
+            _ => {}
+        },
+        Kind::Script => match (params.contains_key("file"), params.contains_key("code")) {
+            (true, true) => wrong("a script step has either `file` or `code`, not both", ""),
+            (false, false) => wrong("a script step needs `file` or `code`", "params: { file: tools/rank.ts }"),
             _ => {}
         },
         Kind::Workflow if !params.contains_key("template") => {

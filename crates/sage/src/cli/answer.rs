@@ -69,11 +69,21 @@ pub fn reject(context: &Context, args: RejectArgs) -> Result<ExitCode, Failure> 
     answer(context, &args.feature, args.step, said, args.json)
 }
 
-struct Said {
-    choice: Option<String>,
-    message: Option<String>,
-    ask: Option<String>,
-    input: Option<Value>,
+/// What was decided about a question.
+#[derive(Debug, Default)]
+pub struct Said {
+    pub choice: Option<String>,
+    pub message: Option<String>,
+    pub ask: Option<String>,
+    pub input: Option<Value>,
+}
+
+/// The question that it was about, and the run after it.
+#[derive(Debug)]
+pub struct Answered {
+    pub step: String,
+    pub choice: String,
+    pub run: Run,
 }
 
 fn answer(
@@ -84,18 +94,8 @@ fn answer(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let feature = feature(name)?;
-    let run = context.engine().read(&feature)?.run;
-    let step = match step {
-        Some(step) => step,
-        None => only_question(&run, &feature)?,
-    };
-    check_ask(&run, &feature, &step, &said)?;
-    let Said { choice, message, ask, input } = said;
-    let ask = ask.map_or_else(|| only_ask(&run, &feature, &step), |ask| Ok(Some(ask)))?;
-    let choice = choice.map_or_else(|| default_choice(&run, &feature, &step), Ok)?;
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into());
-    let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message, ask, input };
-    let run = deliver(context, &feature, signal)?;
+    let Answered { step, choice, run } = say(context, &feature, step, said, by)?;
     if json {
         print_json(
             &json!({"type": "answered", "success": true, "feature": feature, "step": step, "choice": choice}),
@@ -109,6 +109,25 @@ fn answer(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Finds the question that is meant and answers it. What could mean another one is refused.
+pub fn say(
+    context: &Context,
+    feature: &str,
+    step: Option<String>,
+    said: Said,
+    by: String,
+) -> Result<Answered, Failure> {
+    let run = context.engine().read(feature)?.run;
+    let step = step.map_or_else(|| only_question(&run, feature), Ok)?;
+    check_ask(&run, feature, &step, &said)?;
+    let Said { choice, message, ask, input } = said;
+    let ask = ask.map_or_else(|| only_ask(&run, feature, &step), |ask| Ok(Some(ask)))?;
+    let choice = choice.map_or_else(|| default_choice(&run, feature, &step), Ok)?;
+    let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message, ask, input };
+    let run = deliver(context, feature, signal)?;
+    Ok(Answered { step, choice, run })
 }
 
 /// What only an agent's question can be answered with, and that the question is there.

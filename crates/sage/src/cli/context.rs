@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig};
 use sage_engine::cache::Cache;
 use sage_engine::clock::Clock;
@@ -64,19 +65,28 @@ impl Context {
         Cache::new(self.disk.clone(), self.project.cache(), config)
     }
 
-    pub fn engine(&self) -> Engine {
-        let config = ExecutorConfig {
+    fn executor(&self) -> ExecutorConfig {
+        ExecutorConfig {
             agents: self.config.agents(),
             servers: self.config.servers.known.clone(),
+            tools: Some(self.project.state().join("tools")),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
             wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
             ..ExecutorConfig::default()
-        };
+        }
+    }
+
+    /// The way to the MCP servers, for whoever needs them without a run. Starts nothing.
+    pub fn hub(&self) -> Arc<Hub> {
+        Arc::new(self.executor().hub(self.project.root.clone()))
+    }
+
+    pub fn engine(&self) -> Engine {
         Engine {
             project: self.project.clone(),
             vfs: self.disk.clone(),
-            executor: Arc::new(Executor::new(config)),
+            executor: Arc::new(Executor::with_hub(self.executor(), self.hub())),
             clock: Clock::System,
             commit: CommitMode::Thread,
             limits: self.limits(),
@@ -87,7 +97,7 @@ impl Context {
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
             scripts: None,
-            script_limits: Default::default(),
+            script_limits: self.config.scripts,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);
                 (swept.killed, swept.left)

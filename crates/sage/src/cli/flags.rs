@@ -117,6 +117,11 @@ impl Limits {
     }
 }
 
+/// Inputs that are values already.
+pub fn check_inputs(given: &Map<String, Value>, defaults: &Map<String, Value>) -> Result<(), Failure> {
+    given.iter().try_for_each(|(key, value)| check_input(key, value, defaults))
+}
+
 /// A switch that is neither on nor off is a mistake. A name that the template does not list may still be read by a
 /// step, so it is only told.
 fn check_input(key: &str, value: &Value, defaults: &Map<String, Value>) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! `sage handoff`: create, accept, reject, complete, list, show.
 
 mod draft;
-mod view;
+pub(crate) mod view;
 
 use std::process::ExitCode;
 
@@ -116,7 +116,7 @@ fn told<T>(done: Done<T>) -> T {
     done.value
 }
 
-fn failure(error: HandoffError) -> Failure {
+pub(crate) fn failure(error: HandoffError) -> Failure {
     let message = error.to_string();
     match error {
         HandoffError::Incomplete(problems) => {

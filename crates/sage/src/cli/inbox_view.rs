@@ -14,21 +14,32 @@ use crate::display::text::{clean, first_line, shorten};
 const HANDLED: usize = 50;
 const SUMMARY_COLUMNS: usize = 70;
 
+/// What waits, as programs see it; with `all` also what was handled last.
+pub fn json(context: &Context, inbox: &Inbox, all: bool) -> std::io::Result<Value> {
+    let dead: Vec<Value> = inbox.dead()?.iter().map(dead_json).collect();
+    let waiting: Vec<Value> = inbox.unhandled()?.iter().map(letter_json).collect();
+    let questions = questions::all(&context.engine());
+    let mut shown = json!({"type": "inbox", "questions": questions, "wakes": waiting, "dead": dead});
+    if all {
+        shown["handled"] = last_handled(inbox)?.iter().map(handled_json).collect();
+    }
+    Ok(shown)
+}
+
+fn last_handled(inbox: &Inbox) -> std::io::Result<Vec<Handled>> {
+    let mut handled = inbox.handled()?;
+    handled.drain(..handled.len().saturating_sub(HANDLED));
+    Ok(handled)
+}
+
 pub fn show(context: &Context, inbox: &Inbox, all: bool, json: bool) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("cannot read `{}`: {error}", inbox.dir().display()));
+    if json {
+        return print_json(&self::json(context, inbox, all).map_err(failed)?);
+    }
     let questions = questions::all(&context.engine());
     let (waiting, dead) = (inbox.unhandled().map_err(failed)?, inbox.dead().map_err(failed)?);
-    let mut handled = if all { inbox.handled().map_err(failed)? } else { Vec::new() };
-    handled.drain(..handled.len().saturating_sub(HANDLED));
-    if json {
-        let dead: Vec<Value> = dead.iter().map(dead_json).collect();
-        let waiting: Vec<Value> = waiting.iter().map(letter_json).collect();
-        let mut shown = json!({"type": "inbox", "questions": questions, "wakes": waiting, "dead": dead});
-        if all {
-            shown["handled"] = handled.iter().map(handled_json).collect();
-        }
-        return print_json(&shown);
-    }
+    let handled = if all { last_handled(inbox).map_err(failed)? } else { Vec::new() };
     let empty = questions.is_empty() && waiting.is_empty() && dead.is_empty();
     tell_questions(&questions);
     table("WAKE", waiting.iter().map(letter_row).collect());

@@ -1,5 +1,7 @@
 //! `sage init`: set up a project. Nothing that exists is overwritten.
 
+mod clients;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -47,15 +49,23 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if create(&project.root.join("sage.toml"), CONFIG)? {
         written.push("sage.toml");
     }
+    let told = clients::tell(&project.root)?;
+    written.extend(&told.written);
     let agents = install::found(&project.root);
     if args.json {
-        print_json(&json!({"type": "init", "project": project.root, "written": written, "agents": agents}))?;
+        print_json(&json!({
+            "type": "init", "project": project.root, "written": written, "notes": told.notes, "agents": agents,
+        }))?;
     } else {
         match agents.as_slice() {
             [] => print("no coding agent found on this machine (sage agents)\n"),
             found => print(format_args!("agents found: {} (sage agents)\n", found.join(", "))),
         }
         written.iter().for_each(|file| print(format_args!("wrote {file}\n")));
+        told.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        for (program, command) in clients::OTHERS {
+            print(format_args!("as tools in {program}: {command}\n"));
+        }
         print(format_args!("{} is ready: sage run \"my first feature\"\n", project.root.display()));
     }
     Ok(ExitCode::SUCCESS)

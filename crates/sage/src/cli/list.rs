@@ -25,10 +25,7 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
-    let mut rows: Vec<Value> = features(&engine).iter().map(|feature| row(&engine, feature)).collect();
-    if let Some(status) = &args.status {
-        rows.retain(|row| row["status"] == status.as_str());
-    }
+    let rows = rows(&engine, args.status.as_deref());
     if args.json {
         print_json(&json!({"type": "list", "workflows": rows}))?;
         return Ok(ExitCode::SUCCESS);
@@ -39,6 +36,13 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         None => eprintln!("no runs\nhint: sage run \"<feature>\""),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One row a feature, of those with this status.
+pub fn rows(engine: &Engine, status: Option<&str>) -> Vec<Value> {
+    let mut rows: Vec<Value> = features(engine).iter().map(|feature| row(engine, feature)).collect();
+    rows.retain(|row| status.is_none_or(|status| row["status"] == status));
+    rows
 }
 
 fn table(rows: &[Value]) {

@@ -2,61 +2,64 @@
 
 mod agent_choice;
 mod agents;
-mod answer;
-mod background;
+pub(crate) mod answer;
+pub(crate) mod background;
 mod bench;
 mod breakers;
 mod budget;
 mod cache;
-mod catalog;
+pub(crate) mod catalog;
 mod config;
 mod config_command;
-mod context;
+pub(crate) mod context;
 mod debug;
 mod diagnostics;
 mod doctor;
-mod drive;
+pub(crate) mod drive;
 mod dry_run;
 mod explain;
-mod failure;
-mod flags;
+pub(crate) mod failure;
+pub(crate) mod flags;
 mod gc;
 mod graph_command;
-mod handoff;
+pub(crate) mod handoff;
 mod health;
-mod inbox;
-mod inbox_view;
+pub(crate) mod inbox;
+pub(crate) mod inbox_view;
 mod init;
 mod install;
 mod library;
 mod limits;
 mod limits_view;
-mod list;
+pub(crate) mod list;
 mod log_file;
 mod logs;
+mod mcp;
 pub mod offline;
 mod preflight;
+pub(crate) mod prepare;
 mod programs;
 mod projection;
-mod questions;
+pub(crate) mod questions;
 mod reports;
-mod result;
+pub(crate) mod result;
 mod resume;
-mod roster;
-mod run;
-mod session;
+pub(crate) mod roster;
+pub(crate) mod run;
+mod serve;
+pub(crate) mod session;
 mod session_talk;
-mod signal;
-mod skills;
-mod status;
+pub(crate) mod signal;
+pub(crate) mod skills;
+pub(crate) mod status;
 mod supervise;
 mod table;
 mod target_names;
 mod templates;
-mod tickets;
-mod validate;
+pub(crate) mod tickets;
+pub(crate) mod validate;
 mod verify;
-mod wake;
+pub(crate) mod wake;
 mod warnings;
 
 use std::path::PathBuf;
@@ -147,6 +150,10 @@ enum Command {
     Verify(verify::Args),
     /// Remove what is over and old: runs, worktrees, logs and what belongs to them
     Gc(gc::Args),
+    /// Be an MCP server on stdin and stdout, for the agent that starts it
+    Mcp(mcp::Args),
+    /// Be an MCP server over HTTP on this machine, with a token; /health tells how things are
+    Serve(serve::Args),
     /// Measure the engine on this machine
     Bench(bench::Args),
     /// Tools for tests and bug reports
@@ -242,6 +249,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
         Command::Gc(args) => gc::execute(context, args),
+        Command::Mcp(args) => mcp::execute(context, args),
+        Command::Serve(args) => serve::execute(context, args),
         Command::Bench(args) => bench::execute(context, args),
         Command::Debug(args) => debug::execute(args),
         Command::Supervise => supervise::execute(context),

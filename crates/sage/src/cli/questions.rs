@@ -35,7 +35,7 @@ pub fn all(engine: &Engine) -> Vec<Question> {
     runs.filter(|snapshot| snapshot.run.status.open()).flat_map(|snapshot| of_run(&snapshot.run)).collect()
 }
 
-fn of_run(run: &Run) -> Vec<Question> {
+pub fn of_run(run: &Run) -> Vec<Question> {
     let question = |step: &sage_core::run::Step| match &step.state {
         State::Running(running) => {
             let ask = running.ask.as_ref()?;

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use sage_core::run::Output;
+use sage_core::run::Run;
 use sage_core::wire::Summary;
+use sage_engine::open::Engine;
 use sage_engine::results::{Face, value_of};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -25,33 +26,30 @@ pub struct Args {
     json: bool,
 }
 
+/// What a step gave, or all phases without one.
+pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Result<Value, Failure> {
+    let blobs = engine.blobs(&run.id);
+    let Some(path) = step else {
+        let summary = Summary::of(run, &|output| drive::value(output, &blobs));
+        return Ok(serde_json::to_value(summary.results.phases)?);
+    };
+    let id = super::step(run, path)?;
+    let face = if full { Face::Full } else { Face::Filtered };
+    match &run.step(id).output {
+        Some(output) => value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string())),
+        None => {
+            let state = run.step(id).state.name();
+            Err(Failure::failed(format!("step `{path}` has no result; it is {state}"))
+                .hint(format!("sage explain {} {path}", run.feature)))
+        }
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
     let run = engine.read(&feature)?.run;
-    let blobs = engine.blobs(&run.id);
-    let face = if args.full { Face::Full } else { Face::Filtered };
-    let show =
-        |output: &Output| value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
-    let value = match &args.step {
-        Some(path) => {
-            let id = super::step(&run, path)?;
-            match &run.step(id).output {
-                Some(output) => show(output)?,
-                None => {
-                    return Err(Failure::failed(format!(
-                        "step `{path}` has no result; it is {}",
-                        run.step(id).state.name()
-                    ))
-                    .hint(format!("sage explain {feature} {path}")));
-                }
-            }
-        }
-        None => {
-            let summary = Summary::of(&run, &|output| drive::value(output, &blobs));
-            serde_json::to_value(summary.results.phases)?
-        }
-    };
+    let value = value(&engine, &run, args.step.as_deref(), args.full)?;
     if args.json {
         print_json(&json!({"type": "result", "feature": feature, "step": args.step, "result": value}))?;
     } else {

@@ -9,16 +9,16 @@ use sage_core::slug::Feature;
 use sage_core::ticket::Ticket;
 use sage_core::verdict::Verdict;
 use sage_engine::open::{Engine, OpenError, StartRequest};
+use serde_json::Map;
 
 use super::background;
-use super::catalog::Catalog;
 use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
-use super::preflight::{check_agents, check_programs, check_repository};
+use super::prepare::{self, Prepared, Wanted};
 use super::tickets::belong;
-use super::{agent_choice, diagnostics, dry_run, gc, health, resume, warnings};
+use super::{agent_choice, diagnostics, dry_run, gc, resume};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
@@ -74,36 +74,22 @@ pub fn work(
     ticket: Option<&Ticket>,
     args: Args,
 ) -> Result<ExitCode, Failure> {
-    let catalog = Catalog::of(context);
-    let name = match &args.template {
-        Some(name) => name.clone(),
-        None => context.config.file.template.clone().unwrap_or_else(|| "feature".into()),
-    };
-    let ready = catalog.load(&name, &mut diagnostics::reporter(args.show.json))?;
-    let mut settings = args.limits.settings(&context.config, &ready.template)?;
-    let asks = !args.yes && !args.dry_run && !args.show.json && !args.show.quiet;
-    agent_choice::choose(context, &ready, &mut settings, asks)?;
-    check_agents(context, &ready, settings.agent.as_deref())?;
-    warnings::before_run(context, &ready, args.show.json);
-    let mut inputs = ready.template.inputs.clone();
-    inputs.extend(args.limits.inputs(&ready.template.inputs)?);
-    inputs.extend(ticket.map(|ticket| ("ticket".to_string(), ticket.input())));
-    let request = StartRequest {
-        feature: feature.slug().into(),
-        title: feature.title().into(),
-        template: ready.frozen.clone(),
-        templates: ready.others.clone(),
-        inputs,
-        settings,
+    let wanted = Wanted {
+        feature,
+        template: args.template.as_deref(),
+        limits: &args.limits,
+        inputs: Map::new(),
         replace: args.new,
-        no_wait: args.limits.no_wait,
+        asks: !args.yes && !args.dry_run && !args.show.json && !args.show.quiet,
+        silent: args.show.json,
     };
+    let mut prepared = prepare::plan(context, wanted, &mut diagnostics::reporter(args.show.json))?;
+    prepared.request.inputs.extend(ticket.map(|ticket| ("ticket".to_string(), ticket.input())));
     if args.dry_run {
-        return dry_run::show(context, ready, &request, args.show.json);
+        return dry_run::show(context, prepared.ready, &prepared.request, args.show.json);
     }
-    check_programs(context, &ready, request.settings.agent.as_deref())?;
-    check_repository(context, &ready)?;
-    health::before_run(context, &ready, args.show.json)?;
+    prepare::check(context, &prepared, args.show.json)?;
+    let Prepared { ready, request } = prepared;
     if !args.show.json && !args.show.quiet {
         agent_choice::tell(&ready, &request.settings);
     }

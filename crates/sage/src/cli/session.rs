@@ -89,7 +89,9 @@ enum What {
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let store = Store::new(context.project.sessions());
     match args.what {
-        What::New { agent, role, name, json } => new(context, &store, agent, role, name, json),
+        What::New { agent, role, name, json } => {
+            told(&create(context, &store, &agent, role.as_deref(), name)?, "created", json)
+        }
         What::List { all, json } => list(&store, all, json),
         What::Show { name, export, json } => show(&store, &name, export, json),
         What::Resume { name, prompt, json } => {
@@ -111,18 +113,18 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-fn new(
+/// A new session that has said nothing yet.
+pub fn create(
     context: &Context,
     store: &Store,
-    agent: String,
-    role: Option<String>,
+    agent: &str,
+    role: Option<&str>,
     name: Option<String>,
-    json: bool,
-) -> Result<ExitCode, Failure> {
-    let role = role.map(|role| Role::parse(&role)).transpose();
+) -> Result<Record, Failure> {
+    let role = role.map(Role::parse).transpose();
     let role = role.map_err(|error| Failure::usage(error.to_string()).hint(error.hint))?;
     let known = context.config.agents();
-    if !known.contains_key(&agent) && sage_agents::AgentConfig::built_in(&agent).is_none() {
+    if !known.contains_key(agent) && sage_agents::AgentConfig::built_in(agent).is_none() {
         return Err(Failure::usage(format!("unknown agent `{agent}`")).hint("sage agents"));
     }
     let id = name.unwrap_or_else(|| {
@@ -130,9 +132,9 @@ fn new(
         format!("{}-{agent}-{id}", role.map_or("session", Role::name))
     });
     let now = sage_engine::clock::Clock::System.now_ms();
-    let record = Record::new(&id, &agent, role.map(|role| role.name().into()), true, now);
+    let record = Record::new(&id, agent, role.map(|role| role.name().into()), true, now);
     store.create(&record)?;
-    told(&record, "created", json)
+    Ok(record)
 }
 
 fn told(record: &Record, what: &str, json: bool) -> Result<ExitCode, Failure> {
@@ -145,7 +147,8 @@ fn told(record: &Record, what: &str, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn view(record: &Record) -> Value {
+/// As programs see it.
+pub fn view(record: &Record) -> Value {
     let mut value = serde_json::to_value(record).unwrap_or_default();
     value["type"] = "session".into();
     value["large"] = record.context_tokens.is_some_and(|tokens| tokens > LARGE_TOKENS).into();

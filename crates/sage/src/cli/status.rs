@@ -59,16 +59,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
     let now = sage_engine::clock::Clock::System.now_ms();
     let run = &snapshot.run;
-    let view = StatusView::of(run, now);
     if json {
-        let mut value = serde_json::to_value(&view)?;
-        value["type"] = "status".into();
-        value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
-        value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
-        if let Some(record) = &snapshot.detached {
-            value["background"] = background::json(record);
-        }
-        print_json(&value)?;
+        print_json(&view(snapshot, now)?)?;
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
@@ -78,6 +70,18 @@ fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
         tell_next(snapshot);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As programs see it.
+pub fn view(snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
+    let mut value = serde_json::to_value(StatusView::of(&snapshot.run, now_ms))?;
+    value["type"] = "status".into();
+    value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
+    value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
+    if let Some(record) = &snapshot.detached {
+        value["background"] = background::json(record);
+    }
+    Ok(value)
 }
 
 /// What to type where it does not go on by itself.

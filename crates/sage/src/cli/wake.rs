@@ -102,7 +102,7 @@ fn post(inbox: &Inbox, wake: &Wake, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(error: PostError) -> Failure {
+pub(crate) fn failure(error: PostError) -> Failure {
     match error {
         PostError::Io { .. } => Failure::failed(error.to_string())
             .hint("nothing was posted; make room or mend the disk, then again"),

@@ -23,7 +23,7 @@ mod phase_rows;
 mod roster;
 mod rows;
 mod summary;
-mod tail;
+pub(crate) mod tail;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -260,6 +260,16 @@ impl Invocation<'_> {
     }
 
     pub fn spawn(self) -> Running {
+        let shown = format!("sage {:?}", &self.args[2..]);
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let (stdout, stderr) = (Stream::of(child.stdout.take()), Stream::of(child.stderr.take()));
+        Running { child: Some(child), stdout, stderr, shown, deadline: Instant::now() + DEADLINE }
+    }
+
+    /// For whoever talks to it while it runs.
+    pub fn command(self) -> Command {
         let binary = env!("CARGO_BIN_EXE_sage");
         let mut command = match self.umask {
             None => Command::new(binary),
@@ -269,7 +279,6 @@ impl Invocation<'_> {
                 shell
             }
         };
-        let shown = format!("sage {:?}", &self.args[2..]);
         command.args(&self.args).current_dir(&self.sage.root).env_clear();
         // What all projects of a user share is the test's own, too.
         command.env("XDG_STATE_HOME", self.sage.user_state()).envs(self.env);
@@ -280,10 +289,7 @@ impl Invocation<'_> {
             }
         }
         command.env("HOME", &self.sage.root).env("USER", "tester").env("TMPDIR", self.sage.outside.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let (stdout, stderr) = (Stream::of(child.stdout.take()), Stream::of(child.stderr.take()));
-        Running { child: Some(child), stdout, stderr, shown, deadline: Instant::now() + DEADLINE }
+        command
     }
 }
 

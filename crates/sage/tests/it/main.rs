@@ -29,6 +29,7 @@ mod inbox;
 mod limits_cli;
 mod llm;
 mod mcp;
+mod mcp_server;
 mod metrics;
 mod names;
 mod place;

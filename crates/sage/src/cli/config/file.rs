@@ -26,6 +26,7 @@ pub struct File {
     pub switches: Switches,
     pub cache: CacheFile,
     pub gc: GcFile,
+    pub scripts: ScriptsFile,
     pub alerts: Option<AlertsFile>,
     pub mcp: BTreeMap<String, McpFile>,
     pub operations: BTreeMap<String, OperationFile>,
@@ -35,12 +36,17 @@ pub struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct McpFile {
-    pub command: String,
+    pub command: Option<String>,
     #[serde(default)]
     pub args: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    pub url: Option<String>,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     pub timeout: Option<Time>,
+    pub parallel: Option<u32>,
+    pub lifecycle: Option<String>,
 }
 
 /// The tool that carries out a named operation.
@@ -56,6 +62,16 @@ pub struct OperationFile {
 }
 
 /// What the clean-up leaves.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ScriptsFile {
+    pub memory: Option<Size>,
+    pub cpu: Option<Time>,
+    pub max_calls: Option<u32>,
+    pub max_agents: Option<u32>,
+    pub max_items: Option<u32>,
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct GcFile {

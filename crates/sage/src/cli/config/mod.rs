@@ -4,6 +4,7 @@ mod alerts;
 mod cache;
 mod file;
 mod gc;
+mod scripts;
 mod pools;
 mod servers;
 mod shown;
@@ -61,6 +62,7 @@ pub struct Config {
     pub targets: Targets,
     pub affinity: Vec<Affinity>,
     pub gc: GcConfig,
+    pub scripts: sage_core::port::script::ScriptLimits,
     /// `None` if it is switched off.
     pub cache: Option<CacheConfig>,
     /// Only where the file says something about them.
@@ -142,6 +144,7 @@ impl Config {
             affinity: affinity(&mut settings, &file, &pools)?,
             agent_budgets: agent_budgets(&file)?,
             gc: gc::of(&mut settings, &file)?,
+            scripts: scripts::of(&mut settings, &file)?,
             pools,
             providers,
             servers,

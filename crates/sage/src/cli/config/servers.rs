@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sage_agents::McpServer;
+use sage_agents::mcp::{Lifecycle, McpServer, check_address};
 use serde_json::Value;
 
 use super::file::{File, McpFile};
@@ -26,9 +26,10 @@ pub struct Servers {
 impl Servers {
     pub fn of(file: &File, root: &Path) -> Result<Servers, Failure> {
         let mut servers = Servers::default();
-        servers.add_shared(&root.join(FILE), &|name| std::env::var(name).ok());
+        let variable = |name: &str| std::env::var(name).ok();
+        servers.add_shared(&root.join(FILE), &variable);
         for (name, given) in &file.mcp {
-            servers.known.insert(name.clone(), stated(name, given)?);
+            servers.known.insert(name.clone(), stated(name, given, &variable)?);
         }
         for server in servers.known.values_mut() {
             server.cwd = Some(root.to_path_buf());
@@ -43,6 +44,10 @@ impl Servers {
             Err(why) => return self.notes.push(format!("{FILE} is not used: {why}")),
         };
         for (name, value) in listed["mcpServers"].as_object().into_iter().flatten() {
+            // Sage itself, as `sage init` enters it for others: a run that calls it would call itself.
+            if is_sage(name, value) {
+                continue;
+            }
             match shared(name, value, variable) {
                 Ok(server) => drop(self.known.insert(name.clone(), server)),
                 Err(why) => {
@@ -53,22 +58,60 @@ impl Servers {
     }
 }
 
-fn stated(name: &str, given: &McpFile) -> Result<McpServer, Failure> {
+fn is_sage(name: &str, value: &Value) -> bool {
+    let program = value["command"].as_str().and_then(|command| command.rsplit('/').next());
+    name == "sage" && program == Some("sage") && value["args"][0] == "mcp"
+}
+
+fn stated(
+    name: &str,
+    given: &McpFile,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<McpServer, Failure> {
     let key = format!("mcp.{name}");
     plain_name(&key, name)?;
-    if given.command.trim().is_empty() {
-        return Err(wrong(&format!("{key}.command"), "it is empty")
-            .hint(format!("[mcp.{name}] command = \"program\" in sage.toml")));
+    let timeout = given.timeout.as_ref();
+    let mut server = McpServer {
+        timeout_ms: timeout.map(|limit| time(&format!("{key}.timeout"), limit)).transpose()?,
+        parallel: given.parallel,
+        ..McpServer::default()
+    };
+    if given.parallel == Some(0) {
+        return Err(wrong(&format!("{key}.parallel"), "it must be at least 1"));
     }
-    let timeout_ms =
-        given.timeout.as_ref().map(|limit| time(&format!("{key}.timeout"), limit)).transpose()?;
-    Ok(McpServer {
-        command: given.command.clone(),
-        args: given.args.clone(),
-        env: given.env.clone(),
-        cwd: None,
-        timeout_ms,
-    })
+    if let Some(lifecycle) = &given.lifecycle {
+        server.lifecycle = Lifecycle::named(lifecycle).ok_or_else(|| {
+            wrong(&format!("{key}.lifecycle"), format!("`{}` is none", lifecycle.escape_debug()))
+                .hint("lifecycle = \"auto\", \"initialize\" or \"discover\"")
+        })?;
+    }
+    match (&given.command, &given.url) {
+        (Some(_), Some(_)) => {
+            return Err(wrong(&key, "it has a `command` and a `url`: a server is started or reached")
+                .hint(format!("[mcp.{name}] with one of the two in sage.toml")));
+        }
+        (None, Some(url)) => {
+            check_address(url).map_err(|why| wrong(&format!("{key}.url"), format!("it {why}")))?;
+            server.url = Some(url.clone());
+            // A secret belongs in the environment, not in a file that others read.
+            let header = |(header, value): (&String, &String)| {
+                let value = expanded(value, variable)
+                    .map_err(|why| wrong(&format!("{key}.headers.{header}"), why))?;
+                Ok((header.clone(), value))
+            };
+            server.headers = given.headers.iter().map(header).collect::<Result<_, Failure>>()?;
+        }
+        (command, None) => {
+            server.command = command.clone().unwrap_or_default();
+            if server.command.trim().is_empty() {
+                return Err(wrong(&format!("{key}.command"), "it is empty").hint(format!(
+                    "[mcp.{name}] command = \"program\", or url = \"https://...\", in sage.toml"
+                )));
+            }
+            (server.args, server.env) = (given.args.clone(), given.env.clone());
+        }
+    }
+    Ok(server)
 }
 
 fn read(path: &Path) -> Result<Option<Value>, String> {
@@ -84,20 +127,33 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
 
 fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<McpServer, String> {
     plain_name(FILE, name).map_err(|_| "its name has spaces, `/` or `:`".to_string())?;
-    let kind = value["type"].as_str().unwrap_or("stdio");
-    if kind != "stdio" || value["url"].is_string() {
-        return Err("servers that are reached by HTTP are not available in this version".into());
+    let text = |value: &Value| {
+        let text = value.as_str().ok_or("`command`, `args`, `env`, `url` and `headers` are texts")?;
+        expanded(text, variable)
+    };
+    let texts = |value: &Value| {
+        let pairs = value.as_object().into_iter().flatten();
+        pairs.map(|(name, value)| Ok((name.clone(), text(value)?))).collect::<Result<_, String>>()
+    };
+    let by_default = if value["url"].is_string() { "http" } else { "stdio" };
+    match value["type"].as_str().unwrap_or(by_default) {
+        "stdio" => {
+            let args = value["args"].as_array().into_iter().flatten().map(text);
+            let command = text(&value["command"])?;
+            if command.trim().is_empty() {
+                return Err("its `command` is empty".into());
+            }
+            let (args, env) = (args.collect::<Result<_, _>>()?, texts(&value["env"])?);
+            Ok(McpServer { command, args, env, ..McpServer::default() })
+        }
+        "http" | "streamable-http" => {
+            let url = text(&value["url"])?;
+            check_address(&url).map_err(|why| format!("its `url` {why}"))?;
+            Ok(McpServer { url: Some(url), headers: texts(&value["headers"])?, ..McpServer::default() })
+        }
+        "sse" => Err("`sse` is the transport of 2024, which no server needs any more: ask for `http`".into()),
+        other => Err(format!("its type `{}` is not known; known: stdio, http", other.escape_debug())),
     }
-    let text =
-        |value: &Value| expanded(value.as_str().ok_or("`command`, `args` and `env` are texts")?, variable);
-    let args = value["args"].as_array().into_iter().flatten().map(text).collect::<Result<_, _>>()?;
-    let env = value["env"].as_object().into_iter().flatten();
-    let env = env.map(|(name, value)| Ok((name.clone(), text(value)?))).collect::<Result<_, String>>()?;
-    let command = text(&value["command"])?;
-    if command.trim().is_empty() {
-        return Err("its `command` is empty".into());
-    }
-    Ok(McpServer { command, args, env, ..McpServer::default() })
 }
 
 /// `${NAME}` and `${NAME:-what it is if NAME is not set}`; anything else stays as it is.
@@ -142,17 +198,24 @@ mod tests {
         servers.add_shared(&path, &variable);
         assert!(servers.known.is_empty() && servers.notes.is_empty(), "no file");
         let text = r#"{"mcpServers": {
+            "sage": {"type": "stdio", "command": "sage", "args": ["mcp"]},
             "good": {"command": "${HOME}/it", "args": ["-x", "${NONE:-y}"], "env": {"A": "b"}},
-            "web": {"type": "http", "url": "https://example.com"},
+            "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"A": "Bearer ${HOME}"}},
+            "near": {"url": "http://127.0.0.1:1/mcp"}, "open": {"type": "http", "url": "http://example.com"},
+            "old": {"type": "sse", "url": "https://example.com"},
             "a b": {"command": "x"}, "lost": {"command": "${NONE}"}, "odd": {"command": 5}}}"#;
         std::fs::write(&path, text).unwrap();
         servers.add_shared(&path, &variable);
         let good = &servers.known["good"];
         assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/opt/me/it", "-x y"));
-        assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 1, 4));
-        assert!(servers.notes.iter().any(|note| note.contains("`web`") && note.contains("HTTP")));
+        assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 3, 5));
+        assert_eq!(servers.known["web"].headers["A"], "Bearer /opt/me");
+        assert_eq!(servers.known["near"].url.as_deref(), Some("http://127.0.0.1:1/mcp"));
+        let noted =
+            |name: &str, why: &str| servers.notes.iter().any(|it| it.contains(name) && it.contains(why));
+        assert!(noted("`old`", "ask for `http`") && noted("`open`", "must begin with https"));
         std::fs::write(&path, "{").unwrap();
         servers.add_shared(&path, &variable);
-        assert!(servers.notes[4].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
+        assert!(servers.notes[5].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
     }
 }

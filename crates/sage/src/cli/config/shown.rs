@@ -39,9 +39,14 @@ pub(super) fn agents(settings: &mut Vec<Setting>, file: &File) {
 pub(super) fn servers(settings: &mut Vec<Setting>, file: &File, servers: &Servers) {
     for (name, server) in &servers.known {
         let source = if file.mcp.contains_key(name) { FROM_FILE } else { super::servers::FILE };
-        let words: Vec<String> =
-            [&server.command].into_iter().chain(&server.args).map(|word| argument(word)).collect();
-        tell(settings, format!("mcp.{name}.command"), words.join(" "), source);
+        match &server.url {
+            Some(url) => tell(settings, format!("mcp.{name}.url"), url.clone(), source),
+            None => {
+                let words = [&server.command].into_iter().chain(&server.args).map(|word| argument(word));
+                let words: Vec<String> = words.collect();
+                tell(settings, format!("mcp.{name}.command"), words.join(" "), source);
+            }
+        }
     }
     for (name, bound) in &file.operations {
         let value = format!("{} of {}", bound.tool, bound.server);

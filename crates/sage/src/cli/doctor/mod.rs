@@ -9,7 +9,7 @@ mod project;
 
 pub use check::{Check, State};
 pub use machine::{repository, writable};
-pub use project::disk;
+pub use project::{disk, quick};
 
 use std::path::Path;
 use std::process::ExitCode;

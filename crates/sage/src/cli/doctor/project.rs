@@ -1,6 +1,7 @@
 //! What the project has: a place for its state, room, settings, templates, agents; and what was left behind.
 
 use sage_core::diagnostic::printable;
+use sage_core::target::Target;
 use sage_engine::background;
 use sage_engine::open::Engine;
 
@@ -25,9 +26,15 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
     checks.push(Check::good("settings", settings(context)));
     checks.push(templates(context));
     checks.push(agents_of(&agents::probe_all(context)?));
-    checks.push(servers(context));
+    checks.extend([servers(context), targets(context)]);
     checks.extend([limits(context), supervisor(&engine), abandoned(&engine)]);
     Ok(checks)
+}
+
+/// Those that start no program and read no run: for whoever looks every few seconds.
+pub fn quick(context: &Context) -> Vec<Check> {
+    let supervisor = supervisor(&context.engine());
+    vec![state(context), disk(context), servers(context), targets(context), limits(context), supervisor]
 }
 
 /// The project cannot even be looked at.
@@ -128,6 +135,21 @@ fn servers(context: &Context) -> Check {
         }
     };
     servers.notes.iter().fold(check, |check, note| check.hint(note.clone()))
+}
+
+/// What steps depend on outside, as far as runs have found it out.
+fn targets(context: &Context) -> Check {
+    let now_ms = sage_engine::clock::Clock::System.now_ms();
+    let targets = context.limits().targets();
+    let is_held = |(name, target): &&(String, Target)| {
+        target.hold(context.config.targets.policy(name), now_ms).is_some()
+    };
+    let held: Vec<&String> = targets.iter().filter(is_held).map(|(name, _)| name).collect();
+    match (targets.len(), held.is_empty()) {
+        (0, _) => Check::good("targets", "none was called yet"),
+        (count, true) => Check::good("targets", format!("{count} healthy")),
+        _ => Check::warn("targets", format!("not called for now: {}", listed(&held))).hint("sage breakers"),
+    }
 }
 
 fn limits(context: &Context) -> Check {

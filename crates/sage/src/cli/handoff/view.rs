@@ -98,7 +98,8 @@ fn durations(entry: &Entry) -> Vec<(Status, Option<u64>)> {
         .collect()
 }
 
-fn row_json(entry: &Entry, now_ms: u64) -> Value {
+/// As programs see it.
+pub fn row_json(entry: &Entry, now_ms: u64) -> Value {
     let mut row = json!(entry);
     row["ageMs"] = entry.age_ms(now_ms).into();
     row["stuck"] = entry.is_stuck(now_ms).into();

@@ -26,8 +26,7 @@ pub fn check_known(context: &Context, ready: &Ready) -> Result<(), Failure> {
 pub fn check_programs(context: &Context, ready: &Ready) -> Result<(), Failure> {
     for (path, name) in uses(ready) {
         let Some(server) = context.config.servers.known.get(name) else { continue };
-        if server.program(&context.project.root).is_none() {
-            let program = &server.command;
+        if let Some(program) = server.missing_program(&context.project.root) {
             let message =
                 format!("step `{path}`: server `{name}` cannot start: there is no program `{program}`");
             return Err(Failure::usage(message).hint(install::hint(program)).hint("sage doctor"));

@@ -12,13 +12,11 @@ use super::{approved_text, percent, row, tell_problems};
 use crate::display::text::clean;
 
 pub fn execute(index: &Index, json: bool) -> Result<ExitCode, Failure> {
-    let reuse = index.reuse;
     if json {
-        let rows: Vec<Value> = index.skills.iter().map(|listed| row(index, listed)).collect();
-        let rate = json!({"runs": reuse.runs, "reused": reuse.reused, "rate": reuse.rate()});
-        print_json(&json!({"type": "skills", "skills": rows, "problems": index.problems, "reuse": rate}))?;
+        print_json(&self::json(index))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let reuse = index.reuse;
     tell_problems(index);
     if index.skills.is_empty() {
         eprintln!("no skills\nhint: sage skills save <feature>    (makes one of a run that succeeded)");
@@ -37,6 +35,14 @@ pub fn execute(index: &Index, json: bool) -> Result<ExitCode, Failure> {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As programs see it.
+pub fn json(index: &Index) -> Value {
+    let reuse = index.reuse;
+    let rows: Vec<Value> = index.skills.iter().map(|listed| row(index, listed)).collect();
+    let rate = json!({"runs": reuse.runs, "reused": reuse.reused, "rate": reuse.rate()});
+    json!({"type": "skills", "skills": rows, "problems": index.problems, "reuse": rate})
 }
 
 fn table(skills: &[Listed]) {

@@ -4,11 +4,11 @@ mod approve;
 pub mod count;
 mod draft;
 mod facts;
-mod list;
+pub(crate) mod list;
 mod run;
-mod save;
-mod search;
-mod show;
+pub(crate) mod save;
+pub(crate) mod search;
+pub(crate) mod show;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -96,7 +96,7 @@ fn finding_lines(findings: &[PlacedFinding]) -> String {
     findings.iter().map(line).collect()
 }
 
-fn failure(error: SkillError) -> Failure {
+pub(crate) fn failure(error: SkillError) -> Failure {
     let message = error.to_string();
     match error {
         SkillError::Unknown { near, .. } => {

@@ -17,46 +17,92 @@ use super::facts::Facts;
 use super::{draft, failure, finding_lines, known_secrets};
 use crate::display::text::{argument, plural};
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// The feature whose run succeeded: its title or slug
-    feature: String,
+    pub feature: String,
     /// The skill's name; the feature's slug without it
     #[arg(long)]
-    name: Option<String>,
+    pub name: Option<String>,
     /// A step that matters; may be given several times; all without it
     #[arg(long, value_name = "STEP")]
-    from: Vec<String>,
+    pub from: Vec<String>,
     /// What it does and when to use it
     #[arg(long)]
-    description: Option<String>,
+    pub description: Option<String>,
     /// Words under which it is found, with commas between them
     #[arg(long, value_delimiter = ',')]
-    tags: Vec<String>,
+    pub tags: Vec<String>,
     /// Leave out what the steps found, so that a repeated run finds it anew
     #[arg(long)]
-    no_result: bool,
+    pub no_result: bool,
     /// Save it although something in it looks like orders to agents; secrets are never saved
     #[arg(long)]
-    allow_findings: bool,
+    pub allow_findings: bool,
+}
+
+/// What became of a draft.
+#[derive(Debug)]
+pub struct Tried {
+    pub name: String,
+    /// `None` if it was refused because of what was found in it.
+    pub saved: Option<Saved>,
+    pub findings: Vec<PlacedFinding>,
+    /// Things worth telling that are no errors.
+    pub notes: Vec<String>,
+}
+
+impl Tried {
+    fn has_secrets(&self) -> bool {
+        self.findings.iter().any(|placed| placed.finding.kind == FindingKind::Secret)
+    }
 }
 
 pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Result<ExitCode, Failure> {
+    let tried = save(context, store, &args)?;
+    match &tried.saved {
+        None if json => {
+            print_json(&self::json(&store.index(), &tried)?)?;
+            Ok(ExitCode::from(2))
+        }
+        None => Err(refused(&tried)),
+        Some(saved) => {
+            tried.notes.iter().for_each(|note| eprintln!("note: {note}"));
+            told(&store.index(), &tried, saved, json)
+        }
+    }
+}
+
+/// Drafts a skill from a run and keeps it, unless something in it must not be kept.
+pub fn save(context: &Context, store: &Store, args: &Args) -> Result<Tried, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
     let run = engine.read(&feature)?.run;
     refuse_unless_succeeded(&run)?;
-    let name = name(&args, &feature)?;
+    let name = name(args, &feature)?;
     let facts = Facts::gather(&run, &engine.blobs(&run.id), &args.from, &name)?;
-    let (draft, notes) = written(&args, &run, &facts, name)?;
+    let (draft, notes) = written(args, &run, &facts, name)?;
     let findings = findings(&draft);
-    let secret = findings.iter().any(|placed| placed.finding.kind == FindingKind::Secret);
-    if secret || !findings.is_empty() && !args.allow_findings {
-        return refused(&draft.name, &findings, secret, json);
+    let mut tried = Tried { name: draft.name.clone(), saved: None, findings, notes };
+    if !tried.has_secrets() && (tried.findings.is_empty() || args.allow_findings) {
+        tried.saved = Some(store.save(&draft).map_err(failure)?);
     }
-    let saved = store.save(&draft).map_err(failure)?;
-    notes.iter().for_each(|note| eprintln!("note: {note}"));
-    told(&store.index(), &draft.name, &saved, &findings, json)
+    Ok(tried)
+}
+
+/// As programs see it.
+pub fn json(index: &sage_engine::skills::Index, tried: &Tried) -> Result<Value, Failure> {
+    let Tried { name, saved, findings, .. } = tried;
+    let Some(saved) = saved else {
+        return Ok(json!({"type": "skill", "name": name, "success": false, "findings": findings}));
+    };
+    let mut value = super::row(index, index.find(name).map_err(failure)?);
+    value["type"] = "skill".into();
+    value["success"] = true.into();
+    value["changed"] = saved.changed.into();
+    value["kept"] = saved.kept.as_ref().map_or(Value::Null, |path| index.shown(path).into());
+    value["findings"] = json!(findings);
+    Ok(value)
 }
 
 /// Only what is known to have worked is worth being repeated.
@@ -117,37 +163,30 @@ fn findings(draft: &Draft) -> Vec<PlacedFinding> {
     found
 }
 
-fn refused(name: &str, findings: &[PlacedFinding], secret: bool, json: bool) -> Result<ExitCode, Failure> {
-    if json {
-        print_json(&json!({"type": "skill", "name": name, "success": false, "findings": findings}))?;
-        return Ok(ExitCode::from(2));
-    }
+/// Why it was not saved.
+pub fn refused(tried: &Tried) -> Failure {
+    let secret = tried.has_secrets();
     let what = if secret { "it would hold secrets" } else { "it would hold orders to agents" };
-    let failure = Failure::usage(format!("`{name}` was not saved: {what}{}", finding_lines(findings)));
-    Err(match secret {
+    let lines = finding_lines(&tried.findings);
+    let failure = Failure::usage(format!("`{}` was not saved: {what}{lines}", tried.name));
+    match secret {
         true => failure.hint("keep them out of prompts and results, or choose other steps with --from"),
         false => failure.hint("--from <step> chooses other steps; --allow-findings saves it as it is"),
-    })
+    }
 }
 
 fn told(
     index: &sage_engine::skills::Index,
-    name: &str,
+    tried: &Tried,
     saved: &Saved,
-    findings: &[PlacedFinding],
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let listed = index.find(name).map_err(failure)?;
     if json {
-        let mut value = super::row(index, listed);
-        value["type"] = "skill".into();
-        value["success"] = true.into();
-        value["changed"] = saved.changed.into();
-        value["kept"] = saved.kept.as_ref().map_or(Value::Null, |path| index.shown(path).into());
-        value["findings"] = json!(findings);
-        print_json(&value)?;
+        print_json(&self::json(index, tried)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let (name, findings) = (&tried.name, &tried.findings);
+    let listed = index.find(name).map_err(failure)?;
     let path = index.shown(&listed.file());
     match saved.changed {
         true => print(format_args!("saved {name}, version {}: {path}\n", saved.version)),

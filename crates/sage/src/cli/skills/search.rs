@@ -27,17 +27,11 @@ pub fn execute(context: &Context, index: &Index, args: Args, json: bool) -> Resu
         print_json(&found.map_err(Failure::failed)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let near = |listed: &Listed| similarity(&args.text, "", &listed.skill);
-    let mut found: Vec<(f64, &Listed)> =
-        index.skills.iter().map(|listed| (near(listed), listed)).filter(|(near, _)| *near > 0.0).collect();
-    found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.skill.name.cmp(&other.skill.name)));
     if json {
-        let rows: Vec<Value> = found.iter().map(|(near, listed)| hit(index, *near, listed)).collect();
-        print_json(
-            &json!({"type": "skills", "text": args.text, "skills": rows, "total": index.skills.len()}),
-        )?;
+        print_json(&self::json(index, &args.text))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let found = found(index, &args.text);
     tell_problems(index);
     if found.is_empty() {
         eprintln!(
@@ -51,6 +45,22 @@ pub fn execute(context: &Context, index: &Index, args: Args, json: bool) -> Resu
         print(format_args!("      {}\n", clean(&listed.skill.description)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The nearest first, without those that have nothing in common with it.
+fn found<'a>(index: &'a Index, text: &str) -> Vec<(f64, &'a Listed)> {
+    let near = |listed: &Listed| similarity(text, "", &listed.skill);
+    let mut found: Vec<(f64, &Listed)> =
+        index.skills.iter().map(|listed| (near(listed), listed)).filter(|(near, _)| *near > 0.0).collect();
+    found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.skill.name.cmp(&other.skill.name)));
+    found
+}
+
+/// As programs see it.
+pub fn json(index: &Index, text: &str) -> Value {
+    let rows: Vec<Value> =
+        found(index, text).iter().map(|(near, listed)| hit(index, *near, listed)).collect();
+    json!({"type": "skills", "text": text, "skills": rows, "total": index.skills.len()})
 }
 
 fn hit(index: &Index, near: f64, listed: &Listed) -> Value {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use sage_engine::skills::{Content, Index, Listed};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::failure::Failure;
 use super::super::{print, print_json};
@@ -15,20 +15,12 @@ pub fn execute(index: &Index, name: &str, json: bool) -> Result<ExitCode, Failur
         tell_problems(index);
         failure(error)
     })?;
-    let content = Content::read(&listed.dir).map_err(failure)?;
-    let looked = content.look_through(&known_secrets()).map_err(failure)?;
     if json {
-        let mut value = row(index, listed);
-        value["type"] = "skill".into();
-        value["text"] = content.skill_text().into();
-        value["files"] = json!(content.files);
-        value["bytes"] = content.bytes.into();
-        value["sha"] = content.sha.to_string().into();
-        value["findings"] = json!(looked.findings);
-        value["unread"] = json!(looked.unread);
-        print_json(&value)?;
+        print_json(&self::json(index, listed)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let content = Content::read(&listed.dir).map_err(failure)?;
+    let looked = content.look_through(&known_secrets()).map_err(failure)?;
     head(index, listed, &content);
     for line in listed.skill.body.lines() {
         print(format_args!("{}\n", clean(line)));
@@ -40,6 +32,21 @@ pub fn execute(index: &Index, name: &str, json: bool) -> Result<ExitCode, Failur
         eprintln!("hint: sage skills approve {}", argument(name));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As programs see it.
+pub fn json(index: &Index, listed: &Listed) -> Result<Value, Failure> {
+    let content = Content::read(&listed.dir).map_err(failure)?;
+    let looked = content.look_through(&known_secrets()).map_err(failure)?;
+    let mut value = row(index, listed);
+    value["type"] = "skill".into();
+    value["text"] = content.skill_text().into();
+    value["files"] = json!(content.files);
+    value["bytes"] = content.bytes.into();
+    value["sha"] = content.sha.to_string().into();
+    value["findings"] = json!(looked.findings);
+    value["unread"] = json!(looked.unread);
+    Ok(value)
 }
 
 fn head(index: &Index, listed: &Listed, content: &Content) {

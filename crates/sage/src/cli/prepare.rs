@@ -1,0 +1,78 @@
+//! What a new run is made of, and whether it can end well: the same for every door.
+//!
+//! ```text
+//! template + settings + inputs -> plan -> Prepared -> check (programs, repository, disk) -> start
+//! ```
+
+use sage_core::check::Loaded;
+use sage_core::slug::Feature;
+use sage_engine::open::StartRequest;
+use serde_json::{Map, Value};
+
+use super::agent_choice;
+use super::catalog::{Catalog, Ready};
+use super::context::Context;
+use super::failure::Failure;
+use super::flags::{self, Limits};
+use super::preflight::{check_agents, check_programs, check_repository};
+use super::{health, warnings};
+
+/// What somebody wants to be run.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub feature: &'a Feature,
+    /// The one of sage.toml without it, else `feature`.
+    pub template: Option<&'a str>,
+    pub limits: &'a Limits,
+    /// Inputs that are values already, beside those of `limits` that are text.
+    pub inputs: Map<String, Value>,
+    pub replace: bool,
+    /// Somebody is there who could be asked.
+    pub asks: bool,
+    /// Nobody reads warnings.
+    pub silent: bool,
+}
+
+#[derive(Debug)]
+pub struct Prepared {
+    pub ready: Ready,
+    pub request: StartRequest,
+}
+
+/// Loads and checks the template and completes the settings. Spends and writes nothing.
+pub fn plan(
+    context: &Context,
+    wanted: Wanted<'_>,
+    report: &mut dyn FnMut(&str, &Loaded, &str),
+) -> Result<Prepared, Failure> {
+    let own = || context.config.file.template.clone().unwrap_or_else(|| "feature".into());
+    let name = wanted.template.map_or_else(own, str::to_string);
+    let ready = Catalog::of(context).load(&name, report)?;
+    let mut settings = wanted.limits.settings(&context.config, &ready.template)?;
+    agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
+    check_agents(context, &ready, settings.agent.as_deref())?;
+    warnings::before_run(context, &ready, wanted.silent);
+    let mut inputs = ready.template.inputs.clone();
+    inputs.extend(wanted.limits.inputs(&ready.template.inputs)?);
+    flags::check_inputs(&wanted.inputs, &ready.template.inputs)?;
+    inputs.extend(wanted.inputs);
+    let request = StartRequest {
+        feature: wanted.feature.slug().into(),
+        title: wanted.feature.title().into(),
+        template: ready.frozen.clone(),
+        templates: ready.others.clone(),
+        inputs,
+        settings,
+        replace: wanted.replace,
+        no_wait: wanted.limits.no_wait,
+    };
+    Ok(Prepared { ready, request })
+}
+
+/// What can be known to go wrong is refused before anything is spent.
+pub fn check(context: &Context, prepared: &Prepared, silent: bool) -> Result<(), Failure> {
+    let Prepared { ready, request } = prepared;
+    check_programs(context, ready, request.settings.agent.as_deref())?;
+    check_repository(context, ready)?;
+    health::before_run(context, ready, silent)
+}

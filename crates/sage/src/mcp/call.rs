@@ -1,0 +1,67 @@
+//! One call of a tool: the project as it is now, who calls, how long it may take.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::RoleServer;
+use rmcp::model::ProgressToken;
+use rmcp::service::{Peer, RequestContext};
+use tokio::sync::Semaphore;
+
+use super::error::{Code, ToolError};
+use crate::cli::context::Context;
+
+/// Clients give up after 60 seconds, some earlier; every call has answered by then.
+pub const LIMIT: Duration = Duration::from_millis(44_500);
+/// Of these a call may spend on waiting; the rest is for what it does before and after.
+pub const MAX_WAIT_MS: u64 = 40_000;
+
+#[derive(Clone)]
+pub struct Call {
+    directory: PathBuf,
+    /// What may be at the disk at once, over all calls.
+    slots: Arc<Semaphore>,
+    pub started: Instant,
+    pub request: RequestContext<RoleServer>,
+}
+
+impl Call {
+    pub fn new(directory: PathBuf, slots: Arc<Semaphore>, request: RequestContext<RoleServer>) -> Call {
+        Call { directory, slots, started: Instant::now(), request }
+    }
+
+    pub fn peer(&self) -> &Peer<RoleServer> {
+        &self.request.peer
+    }
+
+    pub fn token(&self) -> Option<ProgressToken> {
+        self.request.meta.get_progress_token()
+    }
+
+    /// Who says it: `mcp` and the client's name.
+    pub fn client(&self) -> String {
+        let name = self.request.client_info().map(|info| info.name.clone()).unwrap_or_default();
+        let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name: String = name.chars().filter(plain).take(40).collect();
+        if name.is_empty() { "mcp".into() } else { format!("mcp:{name}") }
+    }
+
+    /// Does what touches the disk on a thread of its own, with the configuration as it is now. Whoever hangs there
+    /// hangs alone: the call itself has a limit.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Context) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let slot = self.slots.clone().acquire_owned().await;
+        let directory = self.directory.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            work(&Context::find(Some(&directory))?)
+        });
+        done.await.unwrap_or_else(|error| {
+            let message = format!("this is a mistake in sage: {error}");
+            Err(ToolError::new(Code::Filesystem, message).hint("tell its authors what you called"))
+        })
+    }
+}

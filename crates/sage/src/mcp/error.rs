@@ -1,0 +1,193 @@
+//! How a call fails: `{code, message, hint}` with `isError`. The codes are fixed; clients may switch on them.
+//!
+//! | code | what happened |
+//! |---|---|
+//! | WORKFLOW_VALIDATION_ERROR | an argument, a template, an input, the configuration or code is wrong |
+//! | CYCLE_DETECTED | the template's dependencies form a cycle |
+//! | WORKFLOW_CONFLICT | somebody else has it, it is open already, or a person has to decide first |
+//! | WORKFLOW_NOT_FOUND | no such run, step, session, handoff or skill |
+//! | NO_CHECKPOINT_FOUND, INVALID_PHASE | nothing to resume, or not from there |
+//! | WORKFLOW_NOT_RUNNING | nothing to cancel |
+//! | TIMEOUT_EXCEEDED | the run's active time, code's time or this call's 45 s are over |
+//! | EXTERNAL_API_FAILURE | the run failed because of an agent, a provider or a tool outside |
+//! | STATE_CORRUPTED, CHECKPOINT_SAVE_FAILED, FILESYSTEM_ERROR | what is on disk cannot be read, or written |
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use sage_engine::open::OpenError;
+use serde_json::{Map, Value, json};
+
+use crate::cli::failure::{Failure, Kind};
+use crate::display::text::clean;
+
+/// What is told back of texts that somebody gave us.
+const SHOWN_CHARS: usize = 120;
+/// A message is for a model's context: a template with a thousand mistakes is told by its first ones.
+const MESSAGE_CHARS: usize = 4_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Validation,
+    Cycle,
+    Timeout,
+    External,
+    NoCheckpoint,
+    Corrupted,
+    InvalidPhase,
+    NotFound,
+    NotRunning,
+    CheckpointSave,
+    Filesystem,
+    Conflict,
+}
+
+impl Code {
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::Validation => "WORKFLOW_VALIDATION_ERROR",
+            Code::Cycle => "CYCLE_DETECTED",
+            Code::Timeout => "TIMEOUT_EXCEEDED",
+            Code::External => "EXTERNAL_API_FAILURE",
+            Code::NoCheckpoint => "NO_CHECKPOINT_FOUND",
+            Code::Corrupted => "STATE_CORRUPTED",
+            Code::InvalidPhase => "INVALID_PHASE",
+            Code::NotFound => "WORKFLOW_NOT_FOUND",
+            Code::NotRunning => "WORKFLOW_NOT_RUNNING",
+            Code::CheckpointSave => "CHECKPOINT_SAVE_FAILED",
+            Code::Filesystem => "FILESYSTEM_ERROR",
+            Code::Conflict => "WORKFLOW_CONFLICT",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ToolError {
+    pub code: Code,
+    message: String,
+    hints: Vec<String>,
+    /// What is known all the same, such as how far a run came.
+    more: Map<String, Value>,
+}
+
+impl ToolError {
+    pub fn new(code: Code, message: impl Into<String>) -> ToolError {
+        ToolError { code, message: message.into(), hints: Vec::new(), more: Map::new() }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> ToolError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn code(self, code: Code) -> ToolError {
+        ToolError { code, ..self }
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The answer that there would have been without the error.
+    #[must_use]
+    pub fn with(mut self, value: Value) -> ToolError {
+        if let Value::Object(fields) = value {
+            self.more = fields;
+        }
+        self
+    }
+
+    pub fn into_result(self) -> CallToolResult {
+        let message = cut(&self.message, MESSAGE_CHARS);
+        let hint = self.hints.join("; ");
+        let mut text = format!("{}: {message}", self.code.name());
+        if !hint.is_empty() {
+            text.push_str(&format!("\nhint: {hint}"));
+        }
+        let mut body = json!({"code": self.code.name(), "message": message, "hint": hint});
+        for (name, value) in self.more {
+            if body.get(&name).is_none() {
+                body[name] = value;
+            }
+        }
+        let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(body);
+        result
+    }
+}
+
+/// The beginning of a text, with a word about the rest.
+pub fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}... ({} more bytes)", &text[..at], text.len() - at),
+    }
+}
+
+/// A call of a tool as a model would write it: what to do next.
+pub fn call_text(tool: &str, feature: &str) -> String {
+    format!("{tool} {}", json!({"feature": feature}))
+}
+
+/// What somebody gave, short enough to be told back.
+pub fn given(value: &Value) -> String {
+    let text = match value {
+        Value::Object(_) => "an object".to_string(),
+        Value::Array(_) => "a list".to_string(),
+        Value::String(text) => Value::String(cut(text, SHOWN_CHARS)).to_string(),
+        other => other.to_string(),
+    };
+    clean(&text)
+}
+
+impl From<OpenError> for ToolError {
+    fn from(error: OpenError) -> ToolError {
+        let message = error.to_string();
+        let status = |feature: &str| call_text("sage_workflow_status", feature);
+        let of = |code| ToolError::new(code, message.clone());
+        match &error {
+            OpenError::Owned { feature, .. } => of(Code::Conflict).hint(status(feature)),
+            OpenError::Open { feature, .. } => of(Code::Conflict)
+                .hint(format!("{} to go on with it", call_text("sage_workflow_resume", feature)))
+                .hint(format!("or {} to give it up", call_text("sage_workflow_cancel", feature))),
+            OpenError::Unknown(_) => of(Code::NotFound).hint("sage_workflow_list"),
+            OpenError::NotResumable(feature) => {
+                of(Code::NoCheckpoint).hint(call_text("sage_workflow_execute", feature))
+            }
+            OpenError::NoStep { feature, .. } => of(Code::NotFound).hint(status(feature)),
+            OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } => {
+                of(Code::Validation).hint("sage_inbox {\"action\":\"list\"}")
+            }
+            OpenError::NoBudget { .. } => of(Code::Validation),
+            OpenError::NotOpen { feature, .. } => of(Code::NotRunning).hint(status(feature)),
+            OpenError::Unanswered(_) | OpenError::NotAlone(_) | OpenError::Children(_) => {
+                of(Code::Conflict).hint("sage_inbox {\"action\":\"list\"}")
+            }
+            OpenError::Deaf => of(Code::Timeout).hint("call again"),
+            OpenError::Journal(_)
+            | OpenError::Fold(_)
+            | OpenError::Event(_)
+            | OpenError::Lost { .. }
+            | OpenError::Checkpoint(_) => of(Code::Corrupted).hint("type: sage verify"),
+            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Io { .. } => of(Code::Filesystem),
+        }
+    }
+}
+
+impl From<Failure> for ToolError {
+    fn from(failure: Failure) -> ToolError {
+        let code = match failure.kind {
+            Kind::Usage => Code::Validation,
+            Kind::Conflict | Kind::Paused => Code::Conflict,
+            Kind::Failed => Code::Filesystem,
+        };
+        let error = ToolError::new(code, failure.message);
+        failure.hints.into_iter().fold(error, ToolError::hint)
+    }
+}
+
+impl From<sage_core::slug::NameError> for ToolError {
+    fn from(error: sage_core::slug::NameError) -> ToolError {
+        ToolError::from(Failure::from(error))
+    }
+}

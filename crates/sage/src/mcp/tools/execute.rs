@@ -1,0 +1,150 @@
+//! `sage_workflow_execute`: start a workflow in the background and wait for it for a while.
+
+use std::path::Path;
+
+use sage_core::check::{CYCLE, Loaded};
+use sage_core::diagnostic::Severity;
+use sage_core::slug::Feature;
+use serde_json::{Map, Value};
+
+use super::super::answer::Answer;
+use super::super::args::Args;
+use super::super::call::{Call, MAX_WAIT_MS};
+use super::super::error::{Code, ToolError, given};
+use super::outcome;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::flags::Limits;
+use crate::cli::prepare::{self, Wanted};
+use crate::cli::{background, drive};
+
+/// Problems of a template that an error tells.
+const TOLD: usize = 10;
+
+struct Wish {
+    feature: Feature,
+    template: Option<String>,
+    inputs: Map<String, Value>,
+    limits: Limits,
+}
+
+pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
+    let wish = Wish {
+        feature: args.feature()?,
+        template: args.text("template")?,
+        inputs: args.object("inputs")?.unwrap_or_default(),
+        limits: limits(args.inner("options", "options.")?)?,
+    };
+    let wait_ms = args.wait_ms(MAX_WAIT_MS, MAX_WAIT_MS)?;
+    args.finish()?;
+    let feature = wish.feature.slug().to_string();
+    let notes = call.blocking(move |context| start(context, wish)).await?;
+    let snapshot = call.settled(&feature, wait_ms).await?;
+    call.blocking(move |context| outcome::answer(context, &snapshot, notes, None)).await
+}
+
+fn limits(mut options: Args) -> Result<Limits, ToolError> {
+    let timeout = match options.take("timeout") {
+        None => None,
+        Some(Value::String(text)) => Some(text),
+        Some(value) => match value.as_u64() {
+            Some(ms) => Some(format!("{ms}ms")),
+            None => {
+                let message =
+                    format!("`options.timeout` must be milliseconds or \"30m\", not {}", given(&value));
+                return Err(ToolError::new(Code::Validation, message));
+            }
+        },
+    };
+    let priority = options.one_of("priority", &["P0", "P1", "P2", "P3"])?;
+    let limits = Limits {
+        sequential: !options.flag("parallel", true)?,
+        no_cache: !options.flag("caching", true)?,
+        timeout,
+        priority: priority.and_then(|name| name[1..].parse().ok()),
+        budget: options.text("budget")?,
+        agent: options.text("agent")?,
+        ..Limits::default()
+    };
+    options.finish()?;
+    Ok(limits)
+}
+
+/// The run is durable and has an owner when this returns; notes tell what is odd about it.
+fn start(context: &Context, wish: Wish) -> Result<Vec<String>, ToolError> {
+    let template = wish.template.map(|name| named(&context.project.root, name)).transpose()?;
+    let wanted = Wanted {
+        feature: &wish.feature,
+        template: template.as_deref(),
+        limits: &wish.limits,
+        inputs: wish.inputs,
+        replace: false,
+        asks: false,
+        silent: true,
+    };
+    let mut problems = Problems::default();
+    let prepared =
+        prepare::plan(context, wanted, &mut |file, loaded, text| problems.take(file, loaded, text))
+            .map_err(|failure| problems.explain(failure))?;
+    prepare::check(context, &prepared, true)?;
+    let (record, notices) = context.engine().start_detached(prepared.request)?;
+    notices.iter().for_each(drive::tell);
+    Ok(hand_over(context, &record))
+}
+
+/// The run is saved: if nobody could be started for it, the next who looks tries again.
+pub fn hand_over(context: &Context, record: &sage_engine::background::Record) -> Vec<String> {
+    background::hand_over(context, record).err().map(|failure| failure.message).into_iter().collect()
+}
+
+/// A template's name as it is; a file only if it is one of the project: its mistakes are told with its text.
+fn named(root: &Path, name: String) -> Result<String, ToolError> {
+    let ends = ["yaml", "yml", "json", "ts", "js"];
+    let is_file = name.contains(['/', '\\', '\0'])
+        || Path::new(&name).extension().is_some_and(|end| ends.iter().any(|known| end == *known));
+    if !is_file {
+        return Ok(name);
+    }
+    let shown = given(&Value::String(name.clone()));
+    let refused = |why: &str| {
+        ToolError::new(Code::Validation, format!("`template` {shown} {why}"))
+            .hint("the name of a template, or the path of a file in the project")
+    };
+    let path = root.join(&name).canonicalize().map_err(|_| refused("is no file of the project"))?;
+    let root = root.canonicalize().map_err(|error| refused(&error.to_string()))?;
+    if !path.starts_with(&root) {
+        return Err(refused("is outside of the project"));
+    }
+    path.into_os_string().into_string().map_err(|_| refused("has a name that is not text"))
+}
+
+/// What is wrong with a template, collected instead of printed.
+#[derive(Default)]
+pub struct Problems {
+    lines: Vec<String>,
+    cycle: bool,
+}
+
+impl Problems {
+    pub fn take(&mut self, file: &str, loaded: &Loaded, text: &str) {
+        for shown in loaded.show(file, text).iter().filter(|shown| shown.severity == Severity::Error) {
+            self.cycle |= shown.message.starts_with(CYCLE);
+            let hint = shown.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
+            let place = format!("{}:{}:{}", shown.file, shown.line, shown.column);
+            self.lines.push(format!("\n{place}: {}: {}{hint}", shown.field, shown.message));
+        }
+    }
+
+    fn explain(&self, failure: Failure) -> ToolError {
+        let more = self.lines.len().saturating_sub(TOLD);
+        let rest = if more > 0 { format!("\nand {more} more") } else { String::new() };
+        let told: String = self.lines.iter().take(TOLD).map(String::as_str).collect();
+        let error =
+            ToolError::from(Failure { message: format!("{}{told}{rest}", failure.message), ..failure });
+        match (self.cycle, self.lines.is_empty()) {
+            (true, _) => error.code(Code::Cycle),
+            (false, false) => error.hint("sage_workflow_validate tells everything that is wrong"),
+            (false, true) => error,
+        }
+    }
+}
