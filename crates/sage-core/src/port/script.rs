@@ -195,7 +195,10 @@ pub enum ScriptSays {
     /// left to do, and these are the calls without a record that it made since it last rested, in order. Said
     /// after every turn that takes a live settlement, also without calls, and once after the start: the engine
     /// knows by it that nothing is computed any more.
-    Rests { taken: u32, calls: Vec<NewCall> },
+    Rests {
+        taken: u32,
+        calls: Vec<NewCall>,
+    },
     Log(String),
     Ended(Result<Value, ScriptFailure>),
 }

@@ -157,7 +157,9 @@ impl Run {
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {
-            Some((_, index)) if index > 0 && self.step(id).call.is_none() => self.steps[id.0 as usize - 1].demand,
+            Some((_, index)) if index > 0 && self.step(id).call.is_none() => {
+                self.steps[id.0 as usize - 1].demand
+            }
             _ => self.demand_of(id),
         };
         self.step_mut(id).demand = demand;

@@ -144,7 +144,12 @@ pub struct Running {
 
 #[derive(Debug)]
 pub enum Children {
-    Items { steps: Vec<StepId>, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
+    Items {
+        steps: Vec<StepId>,
+        items: Payload,
+        digests: Vec<Digest>,
+        ordinals: Vec<u32>,
+    },
     Scope(ScopeId),
     /// What a script has called so far.
     Calls(Calls),

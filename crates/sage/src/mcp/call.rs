@@ -47,17 +47,24 @@ impl Call {
         if name.is_empty() { "mcp".into() } else { format!("mcp:{name}") }
     }
 
-    /// Does what touches the disk on a thread of its own, with the configuration as it is now. Whoever hangs there
-    /// hangs alone: the call itself has a limit.
+    /// Does what touches the disk, with the configuration as it is now.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Context) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let slot = self.slots.clone().acquire_owned().await;
         let directory = self.directory.clone();
+        self.threaded(move || work(&Context::find(Some(&directory))?)).await
+    }
+
+    /// On a thread of its own: whoever hangs there hangs alone, the call itself has a limit.
+    pub async fn threaded<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let slot = self.slots.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _slot = slot;
-            work(&Context::find(Some(&directory))?)
+            work()
         });
         done.await.unwrap_or_else(|error| {
             let message = format!("this is a mistake in sage: {error}");
