@@ -82,6 +82,12 @@ impl Context {
         Arc::new(self.executor().hub(self.project.root.clone()))
     }
 
+    /// One that remembers nothing, for a look.
+    pub fn forgetful_hub(&self) -> Arc<Hub> {
+        let config = ExecutorConfig { tools: None, ..self.executor() };
+        Arc::new(config.hub(self.project.root.clone()))
+    }
+
     pub fn engine(&self) -> Engine {
         Engine {
             project: self.project.clone(),

@@ -53,6 +53,7 @@ mod table;
 mod target_names;
 mod templates;
 mod tickets;
+mod tools;
 mod validate;
 mod verify;
 mod wake;
@@ -130,6 +131,8 @@ enum Command {
     Tickets(tickets::Args),
     /// What earlier runs found out, for those to come: list, search, show, save, approve, run
     Skills(skills::Args),
+    /// Tools of the project's MCP servers: search, describe, call, approve
+    Tools(tools::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -232,6 +235,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
+        Command::Tools(args) => tools::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),
         Command::Graph(args) => graph_command::execute(context, args),
