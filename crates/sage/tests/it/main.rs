@@ -54,6 +54,7 @@ mod synthesis;
 mod tickets;
 mod tidy;
 mod told;
+mod tools;
 mod wake_storm;
 mod wire;
 mod workflows;
