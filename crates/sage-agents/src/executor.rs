@@ -11,6 +11,7 @@ use sage_core::template::Kind;
 use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
+use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
 use crate::{fake, offline, shell, synthesize, worktree};
@@ -38,6 +39,8 @@ pub struct ExecutorConfig {
     pub worktrees: Option<PathBuf>,
     /// How those report who know nothing of sage; `None` if nobody listens.
     pub wakes: Option<Arc<dyn Wakes>>,
+    /// What the `llm` agent can use beside files.
+    pub more_tools: Option<MoreTools>,
 }
 
 impl Default for ExecutorConfig {
@@ -52,6 +55,7 @@ impl Default for ExecutorConfig {
             sessions: None,
             worktrees: None,
             wakes: None,
+            more_tools: None,
         }
     }
 }

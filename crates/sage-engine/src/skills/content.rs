@@ -14,7 +14,7 @@ use sage_core::skill::FILE;
 use sage_core::skill::scan::{Finding, FindingKind, Known, scan};
 use serde::Serialize;
 
-use super::{RESULT_FILE, SkillError, io_error};
+use super::{RESULT_FILE, SCRIPT_FILE, SkillError, io_error};
 use crate::vfs::open_regular;
 
 pub(super) const VERSIONS: &str = ".versions";
@@ -31,6 +31,7 @@ pub struct Content {
     pub sha: Digest,
     skill: String,
     result: Option<Vec<u8>>,
+    script: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +79,7 @@ impl Content {
             sha: Digest::ZERO,
             skill: String::new(),
             result: None,
+            script: None,
         };
         let mut open = vec![(dir.to_owned(), String::new(), 0)];
         while let Some((dir, prefix, depth)) = open.pop() {
@@ -127,6 +129,7 @@ impl Content {
             match entry.path.as_str() {
                 FILE => self.skill = String::from_utf8_lossy(&bytes).into_owned(),
                 RESULT_FILE => self.result = Some(bytes),
+                SCRIPT_FILE => self.script = String::from_utf8(bytes).ok(),
                 _ => {}
             }
         }
@@ -163,6 +166,11 @@ impl Content {
     /// What `result.json` holds, as it was when the digest was made.
     pub fn result(&self) -> Option<&[u8]> {
         self.result.as_deref()
+    }
+
+    /// The code of its `skill.ts`, as it was when the digest was made.
+    pub fn script(&self) -> Option<&str> {
+        self.script.as_deref()
     }
 
     pub fn has(&self, path: &str) -> bool {

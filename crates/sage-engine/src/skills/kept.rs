@@ -9,6 +9,8 @@ use crate::vfs::Vfs;
 pub(super) const META_FILE: &str = "sage.json";
 /// What the steps had found when the skill was saved: path of the step -> its result.
 pub const RESULT_FILE: &str = "result.json";
+/// The TypeScript of a code skill: other code imports it as `skills/<name>`.
+pub const SCRIPT_FILE: &str = "skill.ts";
 const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

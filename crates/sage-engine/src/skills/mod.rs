@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .sage/skills/<name>/SKILL.md        our own, with sage.json (version, origin, tags), result.json (what was
-//!                                     found then) and .versions/<n>/ (what they were before)
+//!                                     found then), skill.ts (code) and .versions/<n>/ (what they were before)
 //! .agents/skills, .claude/skills,     those of other tools: read, never written
 //! and the user's own
 //! .sage/state/skills.json             approvals and statistics of all: of this machine, never from a clone
@@ -32,7 +32,7 @@ use crate::vfs::Vfs;
 pub use content::{Content, Entry as ContentEntry, Looked, PlacedFinding};
 pub use discover::{Discovered, KnownResult, MAX_KNOWN_BYTES, Offer, discover, offer};
 pub use index::{Index, Listed, Place, Problem};
-pub use kept::{Meta, Origin, RESULT_FILE};
+pub use kept::{Meta, Origin, RESULT_FILE, SCRIPT_FILE};
 pub use save::{Draft, Saved};
 pub use usage::{Approval, Reuse, RunUse, Times};
 

@@ -1,7 +1,7 @@
 //! Writing our own skills: a changed content is a new version, and the one before is kept.
 //!
 //! ```text
-//! copy what is there -> .versions/<n>/ -> result.json, SKILL.md -> sage.json (version n + 1)
+//! copy what is there -> .versions/<n>/ -> result.json, skill.ts, SKILL.md -> sage.json (version n + 1)
 //! ```
 //! Killed anywhere in between, the old content is in place or in `.versions`, and saving again completes it.
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::content::VERSIONS;
 use super::kept::META_FILE;
-use super::{Content, Meta, Origin, RESULT_FILE, SkillError, Store, io_error, pretty};
+use super::{Content, Meta, Origin, RESULT_FILE, SCRIPT_FILE, SkillError, Store, io_error, pretty};
 use crate::vfs::{self, Vfs};
 
 /// A skill about to be written.
@@ -24,6 +24,8 @@ pub struct Draft {
     pub text: String,
     /// What `result.json` will hold.
     pub result: Option<Value>,
+    /// What `skill.ts` will hold.
+    pub script: Option<String>,
     pub tags: Vec<String>,
     pub origin: Origin,
 }
@@ -80,6 +82,7 @@ impl Store {
         meta.is_some_and(|meta| meta.tags == draft.tags)
             && content.skill_text() == draft.text
             && result == draft.result
+            && content.script() == draft.script.as_deref()
     }
 
     fn keep(&self, dir: &Path, past: &Path) -> Result<(), SkillError> {
@@ -108,6 +111,10 @@ impl Store {
         match &draft.result {
             Some(result) => put(RESULT_FILE, &json(RESULT_FILE, pretty(result))?)?,
             None => remove(vfs, &dir.join(RESULT_FILE))?,
+        }
+        match &draft.script {
+            Some(script) => put(SCRIPT_FILE, script.as_bytes())?,
+            None => remove(vfs, &dir.join(SCRIPT_FILE))?,
         }
         put(FILE, draft.text.as_bytes())?;
         let created = rfc3339(self.clock.now_ms());

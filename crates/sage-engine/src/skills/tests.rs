@@ -57,6 +57,7 @@ fn draft(body: &str, result: Option<Value>) -> Draft {
         name: "payment-processing".into(),
         text: text("payment-processing", "Payment processing", body),
         result,
+        script: None,
         tags: vec!["stripe".into()],
         origin: Origin { run: "run_1".into(), feature: "payment-processing".into(), ..Origin::default() },
     }

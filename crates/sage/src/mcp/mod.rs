@@ -19,5 +19,6 @@ mod server;
 mod tools;
 pub mod transport;
 mod wait;
+mod workshop;
 
 pub use server::SageServer;

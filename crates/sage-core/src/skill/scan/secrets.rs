@@ -101,17 +101,33 @@ pub fn look(text: &str, known: &[Known], found: &mut Found) {
 }
 
 fn shapes(line: &str, number: usize, found: &mut Found) {
-    for Shape(start, follows, least, what) in SHAPES {
-        let fits = line.match_indices(start).any(|(at, _)| {
+    for shape in SHAPES {
+        let fits = line.match_indices(shape.0).any(|(at, _)| {
             let inside_word = line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            let rest = &line.as_bytes()[at + start.len()..];
-            let length = rest.iter().take(MAX_VALUE).take_while(|byte| follows(**byte)).count();
-            !inside_word && length >= *least && !is_placeholder(&line[at..at + start.len() + length])
+            !inside_word && shape.length(line, at).is_some()
         });
         if fits {
-            found.secret(number, *what);
+            found.secret(number, shape.3);
         }
     }
+}
+
+impl Shape {
+    /// Of a key that begins at `at`, where its beginning is.
+    fn length(&self, text: &str, at: usize) -> Option<usize> {
+        let Shape(start, follows, least, _) = self;
+        let rest = &text.as_bytes()[at + start.len()..];
+        let length = rest.iter().take(MAX_VALUE).take_while(|byte| follows(**byte)).count();
+        let whole = start.len() + length;
+        (length >= *least && !is_placeholder(&text[at..at + whole])).then_some(whole)
+    }
+}
+
+/// How long the provider's key is that begins at a byte of a text, if one does.
+pub fn key_at(text: &str, at: usize) -> Option<usize> {
+    let rest = &text.as_bytes()[at..];
+    let fits = |shape: &&Shape| rest.starts_with(shape.0.as_bytes());
+    SHAPES.iter().filter(fits).find_map(|shape| shape.length(text, at))
 }
 
 /// Three parts with dots, the first of which begins a JSON object.

@@ -147,7 +147,7 @@ fn written(args: &Args, run: &Run, facts: &Facts, name: String) -> Result<(Draft
         template: run.template.name.clone(),
         steps: facts.steps.iter().map(|step| step.path.clone()).collect(),
     };
-    Ok((Draft { name, text, result, tags, origin }, notes))
+    Ok((Draft { name, text, result, script: None, tags, origin }, notes))
 }
 
 fn findings(draft: &Draft) -> Vec<PlacedFinding> {

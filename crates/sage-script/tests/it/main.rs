@@ -1,0 +1,5 @@
+//! Code mode against the real process.
+
+mod attacks;
+mod code;
+mod desk;
