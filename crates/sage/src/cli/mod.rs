@@ -9,6 +9,8 @@ mod breakers;
 mod budget;
 mod cache;
 pub(crate) mod catalog;
+mod check;
+mod code;
 mod config;
 mod config_command;
 pub(crate) mod context;
@@ -134,6 +136,10 @@ enum Command {
     Tickets(tickets::Args),
     /// What earlier runs found out, for those to come: list, search, show, save, approve, run
     Skills(skills::Args),
+    /// Run TypeScript that calls the tools of MCP servers, in a sandbox
+    Code(code::Args),
+    /// Check TypeScript: its syntax and, with a `tsc`, its types
+    Check(check::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -241,6 +247,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),
+        Command::Code(args) => code::execute(context, args),
+        Command::Check(args) => check::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),

@@ -11,7 +11,9 @@
 mod answer;
 mod args;
 mod call;
-mod definitions;
+#[cfg(debug_assertions)]
+pub mod conformance;
+pub mod definitions;
 mod error;
 mod progress;
 mod resources;

@@ -3,6 +3,8 @@
 
 mod engine;
 mod policies;
+mod script;
+mod tokens;
 mod world;
 
 use std::process::ExitCode;
@@ -15,8 +17,9 @@ use super::{print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to measure: engine, or policies (needs valgrind)
-    #[arg(default_value = "engine", value_parser = ["engine", "policies", "no-ops"], hide_possible_values = true)]
+    /// What to measure: engine, script (workflows in code), tokens (tools in code against tools by definition), or
+    /// policies (needs valgrind)
+    #[arg(default_value = "engine", value_parser = ["engine", "script", "tokens", "policies", "no-ops"], hide_possible_values = true)]
     what: String,
     /// Of `no-ops`, which `policies` runs under callgrind
     #[arg(long, default_value = "plain", value_parser = ["plain", "all"], hide = true)]
@@ -77,7 +80,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     };
     match args.what.as_str() {
         "no-ops" => policies::no_ops(context, &args.kind, args.steps)?,
+        "tokens" => tokens::measure(args.json, &mut tell)?,
         "policies" => policies::measure(context, &mut tell)?,
+        "script" => script::measure(context, &mut tell)?,
         _ => engine::measure(context, &mut tell)?,
     }
     if args.json {

@@ -50,7 +50,7 @@ enum Action {
     Save(save::Args),
     /// Approve a skill as it is now; a changed one has to be approved again
     Approve(approve::Args),
-    /// Run an approved skill that has a program (run.sh)
+    /// Run an approved skill that has code (skill.ts) or a program (run.sh)
     Run(run::Args),
 }
 
