@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use sage_core::run::Status;
+use sage_core::run::Unowned;
 use sage_engine::open::{Engine, OpenError};
 
 /// An owner ends within milliseconds of its run; who takes longer is another one.
@@ -28,8 +28,5 @@ pub fn after_owner<T>(
 }
 
 fn stands(engine: &Engine, feature: &str) -> bool {
-    engine.read(feature).is_ok_and(|snapshot| {
-        let status = snapshot.run.status;
-        !status.open() || matches!(status, Status::Paused { until: None, .. })
-    })
+    engine.read(feature).is_ok_and(|snapshot| snapshot.run.unowned(false) != Unowned::GoesOn)
 }

@@ -28,6 +28,7 @@ fn sessions_are_made_shown_and_deleted() {
 #[test]
 fn handoffs_go_from_role_to_role() {
     let sage = Sage::new();
+    sage.write("plan.md", "# The plan");
     let mut client = Client::start(&sage, Era::Stateless);
     let mut call = |args: Value| client.call("sage_handoff", args);
     let draft = json!({
