@@ -9,3 +9,6 @@
 pub mod isolate;
 pub mod strip;
 pub mod workflow;
+
+/// Types of `sage` and of the globals of Claude Code's scripts, for editors and `tsc`.
+pub const DECLARATIONS: &str = include_str!("sage.d.ts");
