@@ -28,7 +28,7 @@ use sage_core::template::Span;
 pub use scan::Scan;
 
 /// Longer scripts are somebody's data; they belong into a file that a step reads.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = 256 << 10;
 
 /// What a text is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,6 +46,8 @@ fn process_cpu_seconds() -> f64 {
 fn ten_thousand_calls_are_replayed_quickly() {
     let sequential = "let n = 0; for (let i = 0; i < 10000; i++) { await sage.agent('a', { prompt: `item ${i}`, model: 'm' }); n++ } return n";
     let at_once = "const r = await Promise.all(Array.from({ length: 10000 }, (_, i) => sage.agent('a', { prompt: `item ${i}`, model: 'm' }))); return r.length";
-    assert!(replayed_per_second("one after the other", sequential) > LEAST_PER_SECOND);
-    assert!(replayed_per_second("all at once", at_once) > LEAST_PER_SECOND);
+    let figures =
+        [replayed_per_second("one after the other", sequential), replayed_per_second("all at once", at_once)];
+    // Without optimisation the figures say little.
+    assert!(cfg!(debug_assertions) || figures.iter().all(|figure| *figure > LEAST_PER_SECOND), "{figures:?}");
 }
