@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
+use sage_core::port::{BoxFuture, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
 use crate::attempt::Attempt;
 use crate::command;
+use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
 use crate::{fake, offline, shell, synthesize, worktree};
@@ -38,6 +39,8 @@ pub struct ExecutorConfig {
     pub worktrees: Option<PathBuf>,
     /// How those report who know nothing of sage; `None` if nobody listens.
     pub wakes: Option<Arc<dyn Wakes>>,
+    /// What the `llm` agent can use beside files.
+    pub more_tools: Option<MoreTools>,
 }
 
 impl Default for ExecutorConfig {
@@ -52,6 +55,7 @@ impl Default for ExecutorConfig {
             sessions: None,
             worktrees: None,
             wakes: None,
+            more_tools: None,
         }
     }
 }
@@ -135,6 +139,11 @@ impl StepExecutor for Executor {
     fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         configured.map_or_else(|| agent.into(), |config| config.fingerprint(&self.config.keeper, project))
+    }
+
+    fn known_tool(&self, server: &str, tool: &str) -> Option<KnownTool> {
+        let pin = self.hub.pin(server, tool)?;
+        Some(KnownTool { repeatable: pin.is_repeatable(), definition: pin.hash })
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

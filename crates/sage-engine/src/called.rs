@@ -82,7 +82,9 @@ impl Reader {
     }
 
     fn accept(&self, call: NewCall) -> Result<Accepted, String> {
-        let Value::Object(mut written) = call.operation else { return Err("a call must be an object".into()) };
+        let Value::Object(mut written) = call.operation else {
+            return Err("a call must be an object".into());
+        };
         let label = slug(&call.label);
         let steps = written.shift_remove("steps");
         if steps.as_ref().is_some_and(|steps| !steps.is_object()) {
@@ -153,7 +155,9 @@ fn shape(mut written: Map<String, Value>, operation: &Operation) -> Result<Arc<R
     }
     let raw = to_raw_value(&written).map_err(|error| error.to_string())?;
     if raw.get().len() > LARGEST_SHAPE {
-        return Err("its options have more than 64 KiB; large data belongs into the prompt or `params`".into());
+        return Err(
+            "its options have more than 64 KiB; large data belongs into the prompt or `params`".into()
+        );
     }
     Ok(Arc::from(raw))
 }

@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use crate::blobs::Blobs;
 use crate::called::STEPS;
 use crate::pointer::pointer;
-use crate::run_loop::given;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
+use crate::run_loop::given;
 
 /// What a ready step turns out to be.
 #[derive(Debug)]

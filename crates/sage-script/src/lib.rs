@@ -13,3 +13,4 @@ pub mod pii;
 pub mod strip;
 pub mod tools;
 pub mod typing;
+pub mod workflow;

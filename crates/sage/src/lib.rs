@@ -1,6 +1,7 @@
 //! The doors of Sage. They hold no decisions: all of them call the same engine and show the same wire types.
 
 pub mod cli;
+pub mod code;
 pub mod display;
 pub mod graph;
 pub mod mcp;

@@ -27,6 +27,10 @@ pub struct Order {
     pub cwd: PathBuf,
     pub env: Vec<(OsString, OsString)>,
     pub max_turns: Option<u32>,
+    /// One of the agent's own agents, by name.
+    pub agent_type: Option<String>,
+    /// How much it thinks.
+    pub effort: Option<String>,
     pub max_budget_usd: Option<f64>,
     pub mcp_servers: Map<String, Value>,
     /// Where the session keeps its files; of agents that keep their own conversations nothing is there.
@@ -76,6 +80,8 @@ impl Order {
             cwd: attempt.cwd()?,
             env,
             max_turns,
+            agent_type: params.text("agentType")?.map(str::to_string),
+            effort: params.text("effort")?.map(str::to_string),
             max_budget_usd: params.number("maxBudgetUsd")?,
             mcp_servers: config.mcp_servers.clone(),
             session_dir: None,

@@ -66,6 +66,15 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     if let Some(shape) = shape {
         flag("--json-schema", shape.schema.to_string().into());
     }
+    if let Some(name) = &order.agent_type {
+        if let Some(agents) = super::agent_type::of_project(name, &attempt.cx.project) {
+            flag("--agents", agents.into());
+        }
+        flag("--agent", name.into());
+    }
+    if let Some(effort) = &order.effort {
+        flag("--effort", effort.into());
+    }
     if let Some(turns) = order.max_turns {
         flag("--max-turns", turns.to_string().into());
     }

@@ -9,6 +9,7 @@
 //! closed after its result, and a program that stays nevertheless is ended without spoiling the result.
 
 mod access;
+mod agent_type;
 mod argv;
 mod asks;
 mod channel;

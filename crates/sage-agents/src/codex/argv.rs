@@ -21,6 +21,9 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<O
     sandbox::make_folders(&order.access, project);
     let mut settings = sandbox::settings(&order.access, project);
     settings.extend(mcp::settings(&order.mcp_servers)?);
+    // It knows four levels; the two above are its highest.
+    let effort = order.effort.as_deref().map(|effort| if effort == "max" { "xhigh" } else { effort });
+    settings.extend(effort.map(|effort| format!("model_reasoning_effort={effort:?}")));
     settings
         .extend(prompt.developer_instructions.iter().map(|text| format!("developer_instructions={text}")));
     argv.extend(settings.into_iter().flat_map(|setting| ["-c".into(), OsString::from(setting)]));

@@ -32,7 +32,7 @@ mod wire;
 
 use sage_core::port::{BoxFuture, Usage};
 
-pub use tools::{ToolBox, ToolSpec, Toolboxes};
+pub use tools::{MoreTools, ToolBox, ToolSpec, Toolboxes};
 
 use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Order, Probe, Turn};
 use crate::attempt::Attempt;
@@ -92,7 +92,9 @@ impl Agent for Llm {
                 }
             };
             let files = FileTools::new(&attempt.cx.project, &order.cwd, order.access);
-            let tools = Toolboxes::new(vec![Box::new(files)], &order.tools, feed);
+            let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
+            boxes.extend(attempt.config.more_tools.iter().map(MoreTools::open));
+            let tools = Toolboxes::new(boxes, &order.tools, feed);
             Dialogue::new(attempt, order, feed, endpoint, history, &tools).hold().await
         })
     }

@@ -1,5 +1,7 @@
 //! What a model can use while it answers. More than files (MCP servers, code) plugs in as another `ToolBox`.
 
+use std::sync::Arc;
+
 use sage_core::port::BoxFuture;
 use serde_json::Value;
 
@@ -21,6 +23,26 @@ pub trait ToolBox: Send + Sync {
 
     /// Text or JSON for the model; a failure is told to the model, too, and ends nothing.
     fn call<'a>(&'a self, name: &'a str, input: &'a Value) -> BoxFuture<'a, Result<Value, String>>;
+}
+
+/// Opens a box for each conversation; what is in it belongs to whoever put the program together.
+#[derive(Clone)]
+pub struct MoreTools(Arc<dyn Fn() -> Box<dyn ToolBox> + Send + Sync>);
+
+impl std::fmt::Debug for MoreTools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MoreTools")
+    }
+}
+
+impl MoreTools {
+    pub fn new(open: impl Fn() -> Box<dyn ToolBox> + Send + Sync + 'static) -> MoreTools {
+        MoreTools(Arc::new(open))
+    }
+
+    pub fn open(&self) -> Box<dyn ToolBox> {
+        (self.0)()
+    }
 }
 
 /// Several boxes as one; only the tools that the step may use.

@@ -164,8 +164,11 @@ pub struct ScriptStart {
     pub settled: Vec<Settled>,
     /// Lines that were logged before: they are not said again.
     pub logged: u32,
-    pub load: Arc<dyn Fn(&Digest) -> Result<Arc<str>, String> + Send + Sync>,
+    pub load: Arc<LoadText>,
 }
+
+/// Reads a result that is kept in a blob.
+pub type LoadText = dyn Fn(&Digest) -> Result<Arc<str>, String> + Send + Sync;
 
 impl std::fmt::Debug for ScriptStart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -195,7 +198,10 @@ pub enum ScriptSays {
     /// left to do, and these are the calls without a record that it made since it last rested, in order. Said
     /// after every turn that takes a live settlement, also without calls, and once after the start: the engine
     /// knows by it that nothing is computed any more.
-    Rests { taken: u32, calls: Vec<NewCall> },
+    Rests {
+        taken: u32,
+        calls: Vec<NewCall>,
+    },
     Log(String),
     Ended(Result<Value, ScriptFailure>),
 }

@@ -30,6 +30,8 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
             "command",
             "cwd",
             "env",
+            "agentType",
+            "effort",
         ],
         Kind::Tool => &["server", "tool", "arguments"],
         Kind::Script => &["file", "code", "input"],
@@ -347,7 +349,9 @@ fn require(kind: Kind, fields: &Fields<'_, '_>, given: &Given, problems: &mut Di
         },
         Kind::Script => match (params.contains_key("file"), params.contains_key("code")) {
             (true, true) => wrong("a script step has either `file` or `code`, not both", ""),
-            (false, false) => wrong("a script step needs `file` or `code`", "params: { file: tools/rank.ts }"),
+            (false, false) => {
+                wrong("a script step needs `file` or `code`", "params: { file: tools/rank.ts }")
+            }
             _ => {}
         },
         Kind::Workflow if !params.contains_key("template") => {

@@ -91,7 +91,12 @@ impl Run {
         let text = |name: &str| params.get(name).and_then(serde_json::Value::as_str);
         if let Some(code) = text("code") {
             let name = format!("{}.ts", self.operation(id).id);
-            return Some(Program { name, dialect: Dialect::of(code), text: code.into(), modules: Vec::new() });
+            return Some(Program {
+                name,
+                dialect: Dialect::of(code),
+                text: code.into(),
+                modules: Vec::new(),
+            });
         }
         let file = text("file")?;
         let mut frozen = [&self.template].into_iter().chain(&self.templates);
@@ -143,8 +148,16 @@ impl Run {
         let step = self.step(script);
         let (scope, plan_step, phase, height) = (step.scope, step.plan_step, step.phase, step.height);
         let item = Some((script, event.number));
-        let id =
-            self.push_step(event.path.clone(), scope, plan_step, phase, item, height, 0, Some(Box::new(call)));
+        let id = self.push_step(
+            event.path.clone(),
+            scope,
+            plan_step,
+            phase,
+            item,
+            height,
+            0,
+            Some(Box::new(call)),
+        );
         if let Some(calls) = self.calls_mut(script) {
             calls.steps.push(id);
             let base = Run::path_without_index(&event.path);
@@ -177,7 +190,8 @@ impl Run {
         let ok = self.step(id).state.ok();
         let spent = self.tally.usage.total();
         let Some((_, number)) = self.step(id).item else { return };
-        let first = self.step_mut(id).call.as_mut().is_some_and(|call| !std::mem::replace(&mut call.ended, true));
+        let first =
+            self.step_mut(id).call.as_mut().is_some_and(|call| !std::mem::replace(&mut call.ended, true));
         if let Some(calls) = self.calls_mut(script) {
             if first {
                 calls.ended.push(CallEnd { number, at_ms: now, spent });

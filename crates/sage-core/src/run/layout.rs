@@ -141,6 +141,7 @@ impl Run {
             reused: false,
             fresh: false,
             unknown,
+            repeatable: false,
             tries: 0,
             gone: false,
             degraded: false,
@@ -157,7 +158,9 @@ impl Run {
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {
-            Some((_, index)) if index > 0 && self.step(id).call.is_none() => self.steps[id.0 as usize - 1].demand,
+            Some((_, index)) if index > 0 && self.step(id).call.is_none() => {
+                self.steps[id.0 as usize - 1].demand
+            }
             _ => self.demand_of(id),
         };
         self.step_mut(id).demand = demand;

@@ -46,6 +46,8 @@ pub struct Step {
     pub fresh: bool,
     /// A crash left its last attempt without a result.
     pub unknown: bool,
+    /// Its last attempt could be made again without harm.
+    pub repeatable: bool,
     /// Attempts that came to an end since the step last began anew: what `retry.attempts` limits.
     pub tries: u32,
     /// Laid out for an expansion that was taken back; nobody shows or counts it any more.
@@ -144,7 +146,12 @@ pub struct Running {
 
 #[derive(Debug)]
 pub enum Children {
-    Items { steps: Vec<StepId>, items: Payload, digests: Vec<Digest>, ordinals: Vec<u32> },
+    Items {
+        steps: Vec<StepId>,
+        items: Payload,
+        digests: Vec<Digest>,
+        ordinals: Vec<u32>,
+    },
     Scope(ScopeId),
     /// What a script has called so far.
     Calls(Calls),

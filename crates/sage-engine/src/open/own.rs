@@ -108,8 +108,13 @@ impl Engine {
 
     /// A cache that cannot be used is told once, and done without (R15).
     fn cache_for(&self, run: &Run, notices: &mut Vec<Notice>) -> Option<Cache> {
-        let wanted =
-            |plan: &Plan| plan.template.phases.iter().flat_map(|p| &p.operations).any(|o| o.caches() || o.kind == Kind::Script);
+        let wanted = |plan: &Plan| {
+            plan.template
+                .phases
+                .iter()
+                .flat_map(|p| &p.operations)
+                .any(|o| o.caches() || o.kind == Kind::Script)
+        };
         let mut plans = run.named_plans().into_iter().map(|(_, plan)| plan);
         let cache = self.cache.clone().filter(|_| wanted(run.plan()) || plans.any(|plan| wanted(&plan)))?;
         match cache.check() {

@@ -68,8 +68,8 @@ pub use gate::Affinity;
 use gate::Gate;
 use lookup::Lookups;
 use machine::Machine;
-pub(crate) use scripts::given;
 use scripts::Scripts;
+pub(crate) use scripts::given;
 use stopwatch::Stopwatches;
 use timers::Timers;
 

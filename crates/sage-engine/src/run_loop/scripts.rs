@@ -17,7 +17,7 @@ use sage_core::run::{CallEnd, Calls, Output, State, StepId};
 use serde_json::Value;
 
 use super::{Input, LoopError, RunLoop};
-use crate::called::{Accepted, ReadyCall, Reader, Said};
+use crate::called::{Accepted, Reader, ReadyCall, Said};
 use crate::results::{Face, text_of, unpack, value_of};
 
 /// For a cancelled script to clean up.
@@ -50,7 +50,6 @@ impl Scripts {
     pub(super) fn rest(&self) -> bool {
         self.running.values().all(|script| script.taken == Some(script.sent) && !script.leaving)
     }
-
 }
 
 impl RunLoop {
@@ -262,8 +261,7 @@ impl RunLoop {
         }
         let step = self.run.step(id).path.clone();
         let group = group.map(Arc::from);
-        let called =
-            StepCalled { step, number: next, path, identity, ordinal, shape, params, group, at };
+        let called = StepCalled { step, number: next, path, identity, ordinal, shape, params, group, at };
         self.emit(called).map(drop)
     }
 

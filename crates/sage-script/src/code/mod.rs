@@ -18,14 +18,18 @@ mod limits;
 mod modules;
 mod process;
 mod session;
+mod talk;
 mod wire;
 mod worker;
 
 pub use answer::{CodeAnswer, CodeFailure, Console, Counts, FailureKind};
-pub use limits::CodeLimits;
+pub use limits::{CodeLimits, MAX_MESSAGE_BYTES};
 pub use modules::{NoSkills, Skills};
 pub use session::{CodeRun, CodeSession, Tools};
 pub use worker::worker;
+
+/// Types of what code can import from `sage`, for editors.
+pub const DECLARATIONS: &str = include_str!("code.d.ts");
 
 /// The first argument of the process that runs code.
 pub const SCRIPT_ARG: &str = "__script";

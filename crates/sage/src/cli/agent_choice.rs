@@ -45,7 +45,8 @@ pub fn tell(ready: &Ready, settings: &Settings) {
 fn needs_agent(ready: &Ready) -> bool {
     let programs = ready.others.iter().chain([&ready.frozen]).flat_map(|frozen| frozen.programs.values());
     let calls = |text: &str| text.contains("agent(") || text.contains(".run(");
-    ready.inner.iter().chain([&ready.template]).any(names_nobody) || programs.into_iter().any(|p| calls(&p.text))
+    ready.inner.iter().chain([&ready.template]).any(names_nobody)
+        || programs.into_iter().any(|p| calls(&p.text))
 }
 
 fn names_nobody(template: &Template) -> bool {

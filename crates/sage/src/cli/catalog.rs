@@ -146,9 +146,12 @@ impl Catalog {
             let mut found = programs::complete(&file, &text, &self.root, &self.skills);
             wrong.append(&mut found.wrong);
             let library = &self.operations.library;
-            let quoted = |name: &&str| ['"', '\'', '`'].iter().any(|m| text.contains(&format!("{m}{name}{m}")));
+            let quoted =
+                |name: &&str| ['"', '\'', '`'].iter().any(|m| text.contains(&format!("{m}{name}{m}")));
             let named = library.names().filter(quoted).filter_map(|name| Some((name, library.get(name)?)));
-            frozen.operations.extend(named.map(|(name, operation)| (name.to_string(), operation.text.clone())));
+            frozen
+                .operations
+                .extend(named.map(|(name, operation)| (name.to_string(), operation.text.clone())));
             if given("file").is_some() {
                 frozen.programs.insert(file, FrozenProgram { text, modules: found.modules });
             }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_agents::llm::MoreTools;
 use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig};
 use sage_engine::cache::Cache;
@@ -17,6 +18,7 @@ use sage_engine::vfs::DiskFs;
 use super::config::Config;
 use super::failure::Failure;
 use super::reports::Reports;
+use crate::code::{CodeMode, CodeTools, HubTools, ProjectSkills};
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -82,11 +84,36 @@ impl Context {
         Arc::new(self.executor().hub(self.project.root.clone()))
     }
 
+    /// Code mode for the project, over the servers of a hub.
+    pub fn code_mode(&self, hub: Arc<Hub>) -> CodeMode {
+        let store = super::skills::store(&self.project, self.disk.clone());
+        let skills = ProjectSkills::new(store, super::skills::known_secrets());
+        CodeMode::new(Arc::new(HubTools::new(hub)), skills)
+    }
+
+    /// For models without a program around them: tools as code instead of the definitions of all servers.
+    fn with_code(&self, config: ExecutorConfig, hub: &Arc<Hub>) -> ExecutorConfig {
+        if config.servers.is_empty() {
+            return config;
+        }
+        let mode = Arc::new(self.code_mode(Arc::clone(hub)));
+        let more = MoreTools::new(move || Box::new(CodeTools::new(Arc::clone(&mode))));
+        ExecutorConfig { more_tools: Some(more), ..config }
+    }
+
+    /// One that remembers nothing, for a look.
+    pub fn forgetful_hub(&self) -> Arc<Hub> {
+        let config = ExecutorConfig { tools: None, ..self.executor() };
+        Arc::new(config.hub(self.project.root.clone()))
+    }
+
     pub fn engine(&self) -> Engine {
+        let hub = self.hub();
+        let config = self.with_code(self.executor(), &hub);
         Engine {
             project: self.project.clone(),
             vfs: self.disk.clone(),
-            executor: Arc::new(Executor::with_hub(self.executor(), self.hub())),
+            executor: Arc::new(Executor::with_hub(config, hub)),
             clock: Clock::System,
             commit: CommitMode::Thread,
             limits: self.limits(),
@@ -96,7 +123,7 @@ impl Context {
             approvals: Arc::new(self.config.approvals.clone()),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
-            scripts: None,
+            scripts: Some(Arc::new(sage_script::workflow::Scripts)),
             script_limits: self.config.scripts,
             sweep: |run| {
                 let swept = sage_agents::sweep(run, None);

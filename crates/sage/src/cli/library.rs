@@ -133,7 +133,8 @@ impl Operations {
     pub fn report(&self, template: &str, report: &mut dyn FnMut(&str, &Loaded, &str)) {
         for broken in &self.broken {
             if template.contains(&broken.name) {
-                let loaded = Loaded { template: None, diagnostics: broken.problems.clone(), shown: Vec::new() };
+                let loaded =
+                    Loaded { template: None, diagnostics: broken.problems.clone(), shown: Vec::new() };
                 report(&broken.file, &loaded, &broken.text);
             } else {
                 eprintln!("warning: {} has mistakes; it is not used here", broken.file);

@@ -9,6 +9,8 @@ mod breakers;
 mod budget;
 mod cache;
 pub(crate) mod catalog;
+mod check;
+mod code;
 mod config;
 mod config_command;
 pub(crate) mod context;
@@ -57,6 +59,7 @@ mod table;
 mod target_names;
 mod templates;
 pub(crate) mod tickets;
+mod tools;
 pub(crate) mod validate;
 mod verify;
 pub(crate) mod wake;
@@ -134,6 +137,12 @@ enum Command {
     Tickets(tickets::Args),
     /// What earlier runs found out, for those to come: list, search, show, save, approve, run
     Skills(skills::Args),
+    /// Run TypeScript that calls the tools of MCP servers, in a sandbox
+    Code(code::Args),
+    /// Check TypeScript: its syntax and, with a `tsc`, its types
+    Check(check::Args),
+    /// Tools of the project's MCP servers: search, describe, call, approve
+    Tools(tools::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -240,7 +249,10 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
+        Command::Tools(args) => tools::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),
+        Command::Code(args) => code::execute(context, args),
+        Command::Check(args) => check::execute(context, args),
         Command::Validate(args) => validate::execute(context, args),
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),

@@ -140,7 +140,8 @@ pub fn foreign(root: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for dir in dirs {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_code(path)).collect();
+        let mut found: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| is_code(path)).collect();
         found.sort();
         files.append(&mut found);
     }

@@ -31,6 +31,10 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Serve what the protocol's conformance suites expect, in place of this project, to anybody on this machine
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true)]
+    conformance: bool,
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -54,14 +58,18 @@ async fn serve(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let card = Card::write(&context.project, &url, token.text())?;
     tell(&url, &args, &card)?;
     let health = Health::of(context.clone());
-    let door = Door {
-        listener,
-        handler: SageServer::new(context.clone()),
-        guard: Guard::new(port, Some(token)),
-        health: Arc::new(move || health.look()),
-    };
+    let (handler, guard) = (SageServer::new(context.clone()), Guard::new(port, Some(token)));
+    let door = Door { listener, handler, guard, health: Arc::new(move || health.look()) };
     // Without signals nobody could end it: then it ends at once.
-    serve_http(door, async move { drop(end.await) }).await?;
+    let end = async move { drop(end.await) };
+    #[cfg(debug_assertions)]
+    if args.conformance {
+        // The suites know no token.
+        let (handler, guard) = (crate::mcp::conformance::Fixtures::new()?, Guard::new(port, None));
+        serve_http(Door { handler, guard, listener: door.listener, health: door.health }, end).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    serve_http(door, end).await?;
     Ok(ExitCode::SUCCESS)
 }
 

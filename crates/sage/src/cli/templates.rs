@@ -111,7 +111,8 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
 fn read(catalog: &Catalog, name: &str) -> Result<Template, Failure> {
     let mut frozen = catalog.freeze(name)?;
     let loaded = catalog.read(&mut frozen);
-    let own = loaded.diagnostics.iter().find(|problem| problem.is_error()).map(|problem| problem.message.clone());
+    let own =
+        loaded.diagnostics.iter().find(|problem| problem.is_error()).map(|problem| problem.message.clone());
     let first = loaded.shown.first().map(|problem| problem.message.clone()).or(own);
     loaded.template.ok_or_else(|| Failure::usage(first.unwrap_or_default()))
 }

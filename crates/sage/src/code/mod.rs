@@ -8,18 +8,21 @@
 //! ```
 
 mod save;
+mod servers;
 mod sessions;
 mod skills;
 mod toolbox;
+pub mod types;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sage_script::code::{self, CodeLimits, CodeSession, FailureKind, Tools};
-use sage_script::tools::{Detail, search};
+use sage_script::tools::{Detail, ToolDef, search};
 use serde_json::{Value, json};
 
 pub use save::{Save, SavedSkill};
+pub use servers::HubTools;
 pub use skills::ProjectSkills;
 pub use toolbox::CodeTools;
 
@@ -43,6 +46,8 @@ pub struct CodeRun {
     pub save: Option<Save>,
     /// What `input` is in the code.
     pub input: Value,
+    /// For messages; `code.ts` without it.
+    pub name: Option<String>,
 }
 
 /// What the code returned, and what became of it.
@@ -122,6 +127,21 @@ impl CodeMode {
         }
     }
 
+    /// With other limits than a model's.
+    #[must_use]
+    pub fn with_limits(self, limits: CodeLimits) -> CodeMode {
+        CodeMode { limits, ..self }
+    }
+
+    /// Asks the servers for their tools; what could not be asked, in words.
+    pub async fn refresh(&self) -> Vec<String> {
+        self.tools.refresh().await
+    }
+
+    pub fn catalogue(&self) -> Arc<[ToolDef]> {
+        self.tools.catalogue()
+    }
+
     /// Tools that fit, as text: `{"tools": "...", "total": 12}`.
     pub async fn search(&self, query: &str, detail: Detail, limit: usize) -> Value {
         let notes = self.tools.refresh().await;
@@ -137,9 +157,13 @@ impl CodeMode {
         if let Some(save) = &run.save {
             save.check().map_err(|why| CodeFailure::refused(FailureKind::Invalid, why))?;
         }
-        let notes = self.tools.refresh().await;
+        // Servers are started only for code that can call them.
+        let calls = ["servers/", "skills/", "tools"].iter().any(|word| run.code.contains(word));
+        let notes = if calls { self.tools.refresh().await } else { Vec::new() };
         let (session, name) = self.session(run.session.as_deref());
-        let order = code::CodeRun { input: run.input, wall_ms: run.timeout_ms, ..code::CodeRun::new(run.code.clone()) };
+        let mut order = code::CodeRun { wall_ms: run.timeout_ms, ..code::CodeRun::new(run.code.clone()) };
+        order.name = run.name.unwrap_or(order.name);
+        order.input = if run.input.is_null() { json!({}) } else { run.input };
         let ran = session.run(&order).await?;
         let saved = run.save.map(|save| self.skills.save(&save, &run.code));
         Ok(CodeAnswer { session: name, ran, saved, notes })

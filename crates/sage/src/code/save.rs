@@ -38,7 +38,9 @@ impl Save {
         let length = self.description.trim().chars().count();
         match (1..=MAX_DESCRIPTION).contains(&length) {
             true => Ok(()),
-            false => Err(format!("the description must have 1 to {MAX_DESCRIPTION} characters, not {length}")),
+            false => {
+                Err(format!("the description must have 1 to {MAX_DESCRIPTION} characters, not {length}"))
+            }
         }
     }
 }
@@ -76,7 +78,8 @@ fn skill_text(save: &Save, code: &str) -> String {
     let Save { name, description } = save;
     let mut out = String::new();
     // JSON's quoted text is YAML's, too. Writing to a string cannot fail.
-    let _ = write!(out, "---\nname: {name}\ndescription: {}\n---\n# {name}\n\n", Value::from(description.trim()));
+    let _ =
+        write!(out, "---\nname: {name}\ndescription: {}\n---\n# {name}\n\n", Value::from(description.trim()));
     let exports = exports(code);
     let import = match exports.is_empty() {
         true => format!("import run from \"skills/{name}\";\n\nreturn await run({{ /* its input */ }});"),
@@ -97,7 +100,8 @@ fn exports(code: &str) -> Vec<String> {
         let rest = rest.trim_start_matches("async ");
         let kinds = ["function ", "const ", "let ", "class "];
         let Some(rest) = kinds.iter().find_map(|kind| rest.strip_prefix(kind)) else { continue };
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').collect();
+        let name: String =
+            rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').collect();
         if !name.is_empty() {
             names.push(name);
         }
@@ -113,7 +117,8 @@ mod tests {
     #[test]
     fn a_skill_says_how_it_is_imported() {
         let save = Save { name: "rank".into(), description: "Ranks \"things\"\n: by age".into() };
-        let text = skill_text(&save, "export async function rank() {}\n export const BEST = 1;\nexport default 1");
+        let text =
+            skill_text(&save, "export async function rank() {}\n export const BEST = 1;\nexport default 1");
         let (skill, problems) = sage_core::skill::read(&text, "rank");
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(skill.unwrap().description, "Ranks \"things\"\n: by age");

@@ -16,7 +16,11 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn get(&mut self, name: Option<&str>, make: impl FnOnce() -> CodeSession) -> (Arc<CodeSession>, String) {
+    pub fn get(
+        &mut self,
+        name: Option<&str>,
+        make: impl FnOnce() -> CodeSession,
+    ) -> (Arc<CodeSession>, String) {
         let name = match name.map(|name| name.chars().take(MAX_NAME).collect::<String>()) {
             Some(name) if !name.is_empty() => name,
             _ => self.next(),

@@ -55,13 +55,25 @@ impl Skills for ProjectSkills {
         let Ok(listed) = index.find(name) else {
             let names = self.names();
             let near = did_you_mean(name, names.iter().map(String::as_str)).map(|near| format!("; {near}"));
-            let there = if names.is_empty() { "there are none".into() } else { format!("there are: {}", names.join(", ")) };
-            return Err(format!("there is no skill `{}` with code{}; {there}", name.escape_debug(), near.unwrap_or_default()));
+            let there = if names.is_empty() {
+                "there are none".into()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
+            return Err(format!(
+                "there is no skill `{}` with code{}; {there}",
+                name.escape_debug(),
+                near.unwrap_or_default()
+            ));
         };
         match script(listed) {
             Some(text) => Ok(text.to_string()),
-            None if listed.approved() => Err(format!("the skill `{name}` has no {SCRIPT_FILE}: it is instructions for agents")),
-            None => Err(format!("the skill `{name}` is not approved; a person types: sage skills approve {name}")),
+            None if listed.approved() => {
+                Err(format!("the skill `{name}` has no {SCRIPT_FILE}: it is instructions for agents"))
+            }
+            None => {
+                Err(format!("the skill `{name}` is not approved; a person types: sage skills approve {name}"))
+            }
         }
     }
 }

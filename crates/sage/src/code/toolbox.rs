@@ -30,14 +30,16 @@ impl CodeTools {
         let query = input.get("query").and_then(Value::as_str).unwrap_or_default();
         let detail = match input.get("detail").and_then(Value::as_str) {
             None => Detail::Names,
-            Some(text) => Detail::parse(text).ok_or_else(|| format!("`detail` is one of {}", Detail::NAMES.join(", ")))?,
+            Some(text) => Detail::parse(text)
+                .ok_or_else(|| format!("`detail` is one of {}", Detail::NAMES.join(", ")))?,
         };
         let limit = input.get("limit").and_then(Value::as_u64).unwrap_or(20).clamp(1, MAX_LIMIT);
         Ok(self.mode.search(query, detail, limit as usize).await)
     }
 
     async fn run(&self, input: &Value) -> Result<Value, String> {
-        let code = input.get("code").and_then(Value::as_str).ok_or("`code` is missing: TypeScript as a text")?;
+        let code =
+            input.get("code").and_then(Value::as_str).ok_or("`code` is missing: TypeScript as a text")?;
         let timeout_ms = input.get("timeoutMs").and_then(Value::as_u64);
         let session = Some(self.session.clone());
         let run = CodeRun { code: code.to_string(), session, timeout_ms, ..CodeRun::default() };

@@ -30,6 +30,10 @@ impl Args {
         self.fields.remove(name).filter(|value| !value.is_null())
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
     fn wrong(&self, name: &str, value: &Value, allowed: &str) -> ToolError {
         let place = self.place;
         ToolError::new(Code::Validation, format!("`{place}{name}` must be {allowed}, not {}", given(value)))

@@ -10,7 +10,9 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::Semaphore;
 
 use super::error::{Code, ToolError};
+use super::workshop::Workshop;
 use crate::cli::context::Context;
+use crate::code::CodeMode;
 
 /// Clients give up after 60 seconds, some earlier; every call has answered by then.
 pub const LIMIT: Duration = Duration::from_millis(44_500);
@@ -22,13 +24,19 @@ pub struct Call {
     directory: PathBuf,
     /// What may be at the disk at once, over all calls.
     slots: Arc<Semaphore>,
+    workshop: Arc<Workshop>,
     pub started: Instant,
     pub request: RequestContext<RoleServer>,
 }
 
 impl Call {
-    pub fn new(directory: PathBuf, slots: Arc<Semaphore>, request: RequestContext<RoleServer>) -> Call {
-        Call { directory, slots, started: Instant::now(), request }
+    pub fn new(
+        directory: PathBuf,
+        slots: Arc<Semaphore>,
+        workshop: Arc<Workshop>,
+        request: RequestContext<RoleServer>,
+    ) -> Call {
+        Call { directory, slots, workshop, started: Instant::now(), request }
     }
 
     pub fn peer(&self) -> &Peer<RoleServer> {
@@ -47,17 +55,30 @@ impl Call {
         if name.is_empty() { "mcp".into() } else { format!("mcp:{name}") }
     }
 
-    /// Does what touches the disk on a thread of its own, with the configuration as it is now. Whoever hangs there
-    /// hangs alone: the call itself has a limit.
+    /// Where code of models runs, with the servers that the project has now.
+    pub async fn code_mode(&self) -> Result<Arc<CodeMode>, ToolError> {
+        let workshop = self.workshop.clone();
+        self.blocking(move |context| Ok(workshop.of(context))).await
+    }
+
+    /// Does what touches the disk, with the configuration as it is now.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Context) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let slot = self.slots.clone().acquire_owned().await;
         let directory = self.directory.clone();
+        self.threaded(move || work(&Context::find(Some(&directory))?)).await
+    }
+
+    /// On a thread of its own: whoever hangs there hangs alone, the call itself has a limit.
+    pub async fn threaded<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let slot = self.slots.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _slot = slot;
-            work(&Context::find(Some(&directory))?)
+            work()
         });
         done.await.unwrap_or_else(|error| {
             let message = format!("this is a mistake in sage: {error}");

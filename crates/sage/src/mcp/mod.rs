@@ -11,6 +11,8 @@
 mod answer;
 mod args;
 mod call;
+#[cfg(debug_assertions)]
+pub mod conformance;
 pub mod definitions;
 mod error;
 mod progress;
@@ -19,5 +21,6 @@ mod server;
 mod tools;
 pub mod transport;
 mod wait;
+mod workshop;
 
 pub use server::SageServer;

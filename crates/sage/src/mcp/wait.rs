@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use sage_core::run::{Run, State, Status};
+use sage_core::run::{Run, State, Unowned};
 use sage_core::wire::Progress;
 use sage_engine::open::{Engine, Snapshot};
 
@@ -16,8 +16,10 @@ use crate::cli::background;
 use crate::cli::context::Context;
 use crate::display::tail::Tail;
 
-/// A look at a journal that has not grown is one system call.
+/// A look at a journal that has not grown is one system call. Most runs that end soon end at once.
 const LOOK: Duration = Duration::from_millis(50);
+const LATER_LOOK: Duration = Duration::from_millis(150);
+const SOON: Duration = Duration::from_secs(2);
 /// Whether its owner lives is looked at less often: several files.
 const LOOK_FOR_OWNER: Duration = Duration::from_millis(500);
 /// Steps that a progress message names.
@@ -50,6 +52,7 @@ impl Now {
 }
 
 struct Watch {
+    context: Context,
     engine: Engine,
     feature: String,
     run: String,
@@ -65,17 +68,19 @@ impl Watch {
         let run = engine.latest(feature)?;
         let tail = Tail::new(engine.vfs.clone(), &engine.project.run_dir(&run), 0);
         let looked_for_owner = Instant::now();
-        Some(Watch { engine, feature: feature.into(), run, tail, asked: None, looked_for_owner })
+        let (context, feature) = (context.clone(), feature.to_string());
+        Some(Watch { context, engine, feature, run, tail, asked: None, looked_for_owner })
     }
 
     /// Reads what is new. `None` if there is nothing to wait for any more.
-    fn look(&mut self, context: &Context) -> Option<Now> {
+    fn look(&mut self) -> Option<Now> {
         // What cannot be read is told by whoever reads all of it afterwards.
         while self.tail.advance(&mut |_| {}).ok()? {}
         let run = self.tail.run()?;
         let asking = questions(run);
         let before = *self.asked.get_or_insert(asking);
-        let stands = !run.status.open() || matches!(run.status, Status::Paused { until: None, .. });
+        // A question that was answered is not waited for any more, although nobody has gone on yet.
+        let stands = run.unowned(false) != Unowned::GoesOn;
         if stands || asking > before {
             return None;
         }
@@ -84,7 +89,7 @@ impl Watch {
         if self.looked_for_owner.elapsed() >= LOOK_FOR_OWNER {
             self.looked_for_owner = Instant::now();
             let replaced = self.engine.latest(&self.feature).is_some_and(|latest| latest != self.run);
-            if replaced || !background::goes_on(context, &self.engine, &self.feature) {
+            if replaced || !background::goes_on(&self.context, &self.engine, &self.feature) {
                 return None;
             }
         }
@@ -106,14 +111,15 @@ impl Call {
         let mut watch = self.blocking(move |context| Ok(Watch::new(context, &name))).await?;
         while Instant::now() < until && !self.request.ct.is_cancelled() {
             let Some(mut watching) = watch.take() else { break };
-            let looked = self.blocking(move |context| {
-                let now = watching.look(context);
+            let looked = self.threaded(move || {
+                let now = watching.look();
                 Ok(now.map(|now| (watching, now)))
             });
             let Some((watching, now)) = looked.await? else { break };
             watch = Some(watching);
             teller.tell(&now).await;
-            let pause = LOOK.min(until.saturating_duration_since(Instant::now()));
+            let look = if self.started.elapsed() < SOON { LOOK } else { LATER_LOOK };
+            let pause = look.min(until.saturating_duration_since(Instant::now()));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.request.ct.cancelled() => {}

@@ -52,6 +52,12 @@ impl Sage {
         self
     }
 
+    /// A workflow in code.
+    pub fn code(self, name: &str, text: &str) -> Sage {
+        self.write(&format!(".sage/templates/{name}.ts"), text);
+        self
+    }
+
     /// Writes a file of the project.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root.join(path);
@@ -204,6 +210,8 @@ pub fn engine(root: &Path) -> Engine {
         approvals: Default::default(),
         wakes: None,
         cache: None,
+        scripts: None,
+        script_limits: Default::default(),
         sweep: |_| (Vec::new(), Vec::new()),
     }
 }

@@ -41,8 +41,12 @@ const SAMPLES: [Sample; 3] = [
 
 /// A copy of a sample in a place of its own.
 fn copy(sample: &Sample) -> Sage {
+    copy_named(sample.name)
+}
+
+pub fn copy_named(name: &str) -> Sage {
     let sage = Sage::bare();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(sample.name);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     copy_dir(&from, sage.root());
     sage
 }
@@ -52,7 +56,10 @@ fn copy_dir(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         // What builds and earlier runs have left is not part of the sample.
-        if ["target", "node_modules", "state", "cache", "specs", "tickets"].iter().any(|left| name == *left) {
+        if ["target", "node_modules", "state", "cache", "specs", "tickets", "work", "dist"]
+            .iter()
+            .any(|left| name == *left)
+        {
             continue;
         }
         if path.is_dir() {

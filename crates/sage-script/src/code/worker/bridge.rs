@@ -71,7 +71,10 @@ impl Bridge {
         }
         if text.len() > MAX_MESSAGE_BYTES {
             let most = MAX_MESSAGE_BYTES >> 20;
-            return Err(format!("the arguments of this call have {} bytes, more than {most} MiB", text.len()));
+            return Err(format!(
+                "the arguments of this call have {} bytes, more than {most} MiB",
+                text.len()
+            ));
         }
         let Asked { id, ask } = serde_json::from_str(text).map_err(|_| {
             "the arguments of this call cannot be told as JSON: pass plain objects".to_string()

@@ -64,7 +64,7 @@ fn stretch(run: &Run) -> (u64, u64) {
 }
 
 /// How often a second this disk makes a small append durable.
-fn raw_rate(world: &World, during: Duration) -> Result<f64, Failure> {
+pub(super) fn raw_rate(world: &World, during: Duration) -> Result<f64, Failure> {
     let mut file = std::fs::File::create(world.root().join("raw"))?;
     let line = [b'x'; 512];
     let (started, mut n) = (Instant::now(), 0u32);

@@ -3,6 +3,7 @@
 
 mod engine;
 mod policies;
+mod script;
 mod tokens;
 mod world;
 
@@ -16,8 +17,9 @@ use super::{print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to measure: engine, tokens (tools in code against tools by definition), or policies (needs valgrind)
-    #[arg(default_value = "engine", value_parser = ["engine", "tokens", "policies", "no-ops"], hide_possible_values = true)]
+    /// What to measure: engine, script (workflows in code), tokens (tools in code against tools by definition), or
+    /// policies (needs valgrind)
+    #[arg(default_value = "engine", value_parser = ["engine", "script", "tokens", "policies", "no-ops"], hide_possible_values = true)]
     what: String,
     /// Of `no-ops`, which `policies` runs under callgrind
     #[arg(long, default_value = "plain", value_parser = ["plain", "all"], hide = true)]
@@ -80,6 +82,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         "no-ops" => policies::no_ops(context, &args.kind, args.steps)?,
         "tokens" => tokens::measure(args.json, &mut tell)?,
         "policies" => policies::measure(context, &mut tell)?,
+        "script" => script::measure(context, &mut tell)?,
         _ => engine::measure(context, &mut tell)?,
     }
     if args.json {

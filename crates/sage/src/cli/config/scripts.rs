@@ -16,7 +16,9 @@ pub(super) fn of(settings: &mut Vec<Setting>, file: &File) -> Result<ScriptLimit
     let (given, usual) = (&file.scripts, ScriptLimits::default());
     let memory = pick(settings, "scripts.memory", &[], given.memory.as_ref().map(Size::text), MEMORY.into());
     let memory_bytes = bytes(&memory)
-        .and_then(|bytes| if bytes < LEAST_MEMORY { Err("it must be at least 4MB".into()) } else { Ok(bytes) })
+        .and_then(
+            |bytes| if bytes < LEAST_MEMORY { Err("it must be at least 4MB".into()) } else { Ok(bytes) },
+        )
         .map_err(|why| wrong("scripts.memory", why).hint("memory = \"50MB\""))?;
     let cpu = given.cpu.clone().unwrap_or_else(|| Time::Text(CPU.into()));
     pick(settings, "scripts.cpu", &[], given.cpu.as_ref().map(Time::text), CPU.into());

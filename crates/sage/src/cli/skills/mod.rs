@@ -50,7 +50,7 @@ enum Action {
     Save(save::Args),
     /// Approve a skill as it is now; a changed one has to be approved again
     Approve(approve::Args),
-    /// Run an approved skill that has a program (run.sh)
+    /// Run an approved skill that has code (skill.ts) or a program (run.sh)
     Run(run::Args),
 }
 
@@ -75,7 +75,7 @@ pub fn store(project: &Project, vfs: Arc<dyn Vfs>) -> Store {
 }
 
 /// Values of variables whose names say that they are secret.
-fn known_secrets() -> Vec<Known> {
+pub fn known_secrets() -> Vec<Known> {
     let text = |text: std::ffi::OsString| text.into_string().ok();
     let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
     all.filter(|(name, _)| looks_secret(name)).map(|(name, value)| Known { name, value }).collect()

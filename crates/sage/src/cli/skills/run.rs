@@ -4,16 +4,14 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use sage_engine::skills::{Listed, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::print_json;
 use super::{failure, is_file, tell_problems};
+use crate::code::CodeRun;
 use crate::display::text::argument;
-
-/// What code skills are written in; they need the script runtime.
-const SCRIPTS: &[&str] = &["main.ts", "main.js", "script", "script.ts", "script.js", "index.ts"];
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -32,6 +30,9 @@ pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Resu
     })?;
     // Only an approved skill has its content read; its digest was compared a moment ago.
     let Some(content) = &listed.content else { return Err(not_approved(listed)) };
+    if let Some(code) = content.script() {
+        return run_code(context, store, &args, code, json);
+    }
     let Some(program) = content.program() else { return Err(nothing_to_run(listed)) };
     let begun = Instant::now();
     let mut command = Command::new(&program);
@@ -57,6 +58,38 @@ pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Resu
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// A code skill runs in the sandbox; what it is given is `key=value`.
+fn run_code(
+    context: &Context,
+    store: &Store,
+    args: &Args,
+    code: &str,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let input = Value::Object(super::super::code::inputs(&args.args)?);
+    let name = Some(format!("skills/{}", args.name));
+    let run = CodeRun { code: code.to_string(), input, name, ..CodeRun::default() };
+    let (_, outcome) = super::super::code::perform(context, run)?;
+    if let Err(error) = store.record_by_hand(&args.name, outcome.is_ok()) {
+        eprintln!("note: this use was not counted: {error}");
+    }
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(failure) => return super::super::code::failed(&failure, json),
+    };
+    if json {
+        print_json(
+            &json!({"type": "skillRun", "skill": args.name, "success": true, "value": answer.ran.value,
+            "console": answer.ran.console, "durationMs": answer.ran.duration_ms}),
+        )?;
+    } else {
+        answer.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        super::super::code::printed(&answer.ran.console.told());
+        super::super::code::show(&answer.ran.value, answer.ran.nothing);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn not_approved(listed: &Listed) -> Failure {
     let name = &listed.skill.name;
     let why = if listed.outdated { "has changed since it was approved" } else { "is not approved" };
@@ -66,12 +99,6 @@ fn not_approved(listed: &Listed) -> Failure {
 
 fn nothing_to_run(listed: &Listed) -> Failure {
     let name = &listed.skill.name;
-    if let Some(script) = SCRIPTS.iter().find(|script| is_file(&listed.dir, script)) {
-        return Failure::usage(format!(
-            "`{name}` is a code skill ({script}): it needs the script runtime, which this version does not have; nothing was run"
-        ))
-        .hint("an executable run.sh beside SKILL.md can be run");
-    }
     if ["run.sh", "run"].iter().any(|file| is_file(&listed.dir, file)) {
         return Failure::usage(format!("the program of `{name}` is not executable; nothing was run"))
             .hint(format!("chmod +x, then sage skills approve {}", argument(name)));

@@ -1,0 +1,42 @@
+//! How fast a record is replayed. Run with `--release --run-ignored all --no-capture`.
+
+use std::time::Instant;
+
+use super::*;
+
+const CALLS: u32 = 10_000;
+const LEAST_PER_SECOND: f64 = 60_000.0;
+
+/// A record of the script's calls, all of them ended.
+fn record(script: &Script) -> Run {
+    let run = script.run(echo);
+    assert_eq!(run.calls.len(), CALLS as usize);
+    run
+}
+
+fn replayed_per_second(what: &str, body: &str) -> f64 {
+    let mut script = Script::sage(body);
+    script.limits.cpu_ms = 60_000;
+    let before = record(&script);
+    let mut best = 0.0_f64;
+    for _ in 0..3 {
+        let began = Instant::now();
+        let (_handle, said) = start(&script, &before);
+        match said.recv_timeout(PATIENCE).expect("it ends") {
+            ScriptSays::Ended(Ok(value)) => assert_eq!(value, json!(CALLS)),
+            other => panic!("{other:?}"),
+        }
+        best = best.max(f64::from(CALLS) / began.elapsed().as_secs_f64());
+    }
+    eprintln!("replay, {what}: {best:.0} calls/s");
+    best
+}
+
+#[test]
+#[ignore = "a measurement, for release builds"]
+fn ten_thousand_calls_are_replayed_quickly() {
+    let sequential = "let n = 0; for (let i = 0; i < 10000; i++) { await sage.agent('a', { prompt: `item ${i}`, model: 'm' }); n++ } return n";
+    let at_once = "const r = await Promise.all(Array.from({ length: 10000 }, (_, i) => sage.agent('a', { prompt: `item ${i}`, model: 'm' }))); return r.length";
+    assert!(replayed_per_second("one after the other", sequential) > LEAST_PER_SECOND);
+    assert!(replayed_per_second("all at once", at_once) > LEAST_PER_SECOND);
+}

@@ -1,0 +1,126 @@
+//! `sage check`: what is wrong with TypeScript, before it runs: its syntax, then its types if there is a `tsc`.
+//!
+//! The types of tools are asked from the servers and written to `.sage/types`, where editors find them, too.
+
+mod tsc;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sage_core::diagnostic::{Severity, Shown};
+use sage_script::strip::{Form, strip};
+use serde_json::json;
+
+use super::code::located;
+use super::context::{Context, runtime};
+use super::failure::Failure;
+use super::{print, print_json};
+use crate::code::types;
+use crate::display::text::plural;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// TypeScript; without any, all templates in code and all skills of the project
+    files: Vec<PathBuf>,
+    /// Check only the syntax: start no servers and no `tsc`
+    #[arg(long)]
+    syntax: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let given = || args.files.iter().map(|file| located(context, file)).collect();
+    let files: Vec<PathBuf> = if args.files.is_empty() { all(context) } else { given() };
+    let mut found: Vec<Shown> = Vec::new();
+    for file in &files {
+        found.extend(syntax(context, file)?);
+    }
+    let mut notes = Vec::new();
+    // Types of a text that cannot be read would only repeat what is known.
+    if !args.syntax && !files.is_empty() && !found.iter().any(is_error) {
+        found.extend(check_types(context, &files, &mut notes)?);
+    }
+    told(&files, &found, &notes, args.json)
+}
+
+fn is_error(shown: &Shown) -> bool {
+    shown.severity == Severity::Error
+}
+
+/// Templates in code and code skills.
+fn all(context: &Context) -> Vec<PathBuf> {
+    let dir = &context.project.dir;
+    let mut files = typescript(&dir.join("templates"));
+    let skills = std::fs::read_dir(dir.join("skills")).into_iter().flatten().flatten();
+    files.extend(skills.map(|entry| entry.path().join("skill.ts")).filter(|path| path.is_file()));
+    files.sort();
+    files
+}
+
+fn typescript(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|end| end == "ts") && path.is_file()).collect()
+}
+
+fn syntax(context: &Context, file: &Path) -> Result<Vec<Shown>, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", file.display())))?;
+    let absolute = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let templates = context.project.dir.join("templates");
+    let form = if absolute.starts_with(&templates) { Form::Workflow } else { Form::Body };
+    Ok(strip(&shown(context, file), &text, form).err().unwrap_or_default())
+}
+
+/// Short where it is the project's.
+fn shown(context: &Context, file: &Path) -> String {
+    file.strip_prefix(&context.project.root).unwrap_or(file).display().to_string()
+}
+
+fn check_types(context: &Context, files: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<Shown>, Failure> {
+    let Some(program) = tsc::find(&context.project.root) else {
+        notes.push("types were not checked: there is no `tsc` in node_modules or on PATH (npm install --save-dev typescript)".into());
+        return Ok(Vec::new());
+    };
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let servers = tools(context, notes).await;
+        let failed = |error: std::io::Error| Failure::failed(format!("cannot write the types: {error}"));
+        let dir = types::write(&context.project.dir, servers.as_deref()).map_err(failed)?;
+        let absolute: Vec<PathBuf> =
+            files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
+        let project = types::project(&dir, &absolute).map_err(failed)?;
+        tsc::run(&program, &project, &context.project.root).await
+    })
+}
+
+/// `None` if no servers are configured or none could be asked.
+async fn tools(context: &Context, notes: &mut Vec<String>) -> Option<Vec<sage_script::tools::ToolDef>> {
+    let hub = context.hub();
+    hub.names().next()?;
+    let mode = context.code_mode(hub.clone());
+    notes.extend(mode.refresh().await);
+    let catalogue = mode.catalogue().to_vec();
+    hub.close().await;
+    (!catalogue.is_empty()).then_some(catalogue)
+}
+
+fn told(files: &[PathBuf], found: &[Shown], notes: &[String], json: bool) -> Result<ExitCode, Failure> {
+    let errors = found.iter().filter(|shown| is_error(shown)).count();
+    if json {
+        print_json(
+            &json!({"type": "check", "valid": errors == 0, "files": files, "errors": found, "notes": notes}),
+        )?;
+    } else {
+        found.iter().for_each(|shown| eprintln!("{shown}"));
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        let count = plural(files.len() as u64, "file");
+        match errors {
+            0 if files.is_empty() => print("there is no code in .sage/templates or .sage/skills\n"),
+            0 => print(format_args!("{count}: nothing wrong\n")),
+            errors => print(format_args!("{count}: {}\n", plural(errors as u64, "error"))),
+        }
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}

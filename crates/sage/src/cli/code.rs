@@ -1,0 +1,202 @@
+//! `sage code run`: TypeScript that calls tools, as a model would run it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Subcommand;
+use sage_script::code::{CodeLimits, FailureKind, MAX_MESSAGE_BYTES};
+use serde_json::{Map, Value, json};
+
+use super::context::{Context, runtime};
+use super::failure::Failure;
+use super::{print, print_json};
+use crate::code::{CodeAnswer, CodeFailure, CodeMode, CodeRun, Save};
+use crate::display::text::clean;
+
+/// Longer texts are data, not code.
+const MAX_CODE_BYTES: u64 = 4 << 20;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Run TypeScript in the sandbox; the tools of MCP servers are functions in it
+    Run(RunArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// The file; - reads standard input
+    file: String,
+    /// What `input` is in the code; JSON if it reads as such, else text
+    #[arg(short, long = "input", value_name = "KEY=VALUE")]
+    inputs: Vec<String>,
+    /// How long it may take, tools included
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    timeout: humantime::Duration,
+    /// Show e-mail addresses, numbers and secrets instead of the tokens that stand for them
+    #[arg(long)]
+    reveal: bool,
+    /// Keep the code as a skill of this name if it succeeds
+    #[arg(long, value_name = "NAME", requires = "description")]
+    save: Option<String>,
+    /// What the skill does and when to use it
+    #[arg(long, value_name = "TEXT", requires = "save")]
+    description: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
+    let Action::Run(args) = args.action;
+    let run = CodeRun {
+        code: read(context, &args.file)?,
+        session: None,
+        timeout_ms: Some(Duration::from(args.timeout).as_millis() as u64),
+        save: args
+            .save
+            .clone()
+            .map(|name| Save { name, description: args.description.clone().unwrap_or_default() }),
+        input: Value::Object(inputs(&args.inputs)?),
+        name: Some(shown_name(&args.file)),
+    };
+    let (mode, outcome) = perform(context, run)?;
+    match outcome {
+        Ok(answer) => tell(&mode, answer, &args),
+        Err(failure) => failed(&failure, args.json),
+    }
+}
+
+/// Runs code with the project's servers, and ends those that it has started.
+pub fn perform(
+    context: &Context,
+    run: CodeRun,
+) -> Result<(CodeMode, Result<CodeAnswer, CodeFailure>), Failure> {
+    let hub = context.hub();
+    // A person sees the whole value: nobody could take up a handle after the end of this process.
+    let limits = CodeLimits { value_bytes: MAX_MESSAGE_BYTES, ..CodeLimits::default() };
+    let mode = context.code_mode(hub.clone()).with_limits(limits);
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(async {
+        let outcome = mode.run(run).await;
+        hub.close().await;
+        outcome
+    });
+    Ok((mode, outcome))
+}
+
+/// As it is called from here, else from the project: with `-C` a person means the latter.
+pub fn located(context: &Context, file: &Path) -> PathBuf {
+    let inside = context.project.root.join(file);
+    if !file.exists() && inside.exists() { inside } else { file.to_path_buf() }
+}
+
+fn read(context: &Context, file: &str) -> Result<String, Failure> {
+    let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read `{file}`: {error}"));
+    let mut bytes = Vec::new();
+    match file {
+        "-" => std::io::stdin().take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes),
+        _ => std::fs::File::open(located(context, Path::new(file)))
+            .map_err(unreadable)?
+            .take(MAX_CODE_BYTES + 1)
+            .read_to_end(&mut bytes),
+    }
+    .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_CODE_BYTES {
+        return Err(Failure::usage(format!("`{file}` has more than {} MiB", MAX_CODE_BYTES >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{file}` is not UTF-8 text")))
+}
+
+fn shown_name(file: &str) -> String {
+    let name = Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| name != "-").unwrap_or_else(|| "code.ts".into())
+}
+
+/// `key=value`, JSON if it reads as such.
+pub fn inputs(given: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut inputs = Map::new();
+    for input in given {
+        let Some((key, value)) = input.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(Failure::usage(format!("`{input}` is not KEY=VALUE")).hint("name=value"));
+        };
+        inputs
+            .insert(key.into(), serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into())));
+    }
+    Ok(inputs)
+}
+
+fn tell(mode: &CodeMode, mut answer: CodeAnswer, args: &RunArgs) -> Result<ExitCode, Failure> {
+    if args.reveal {
+        let (session, _) = mode.session(Some(&answer.session));
+        answer.ran.value = session.reveal(answer.ran.value);
+        answer.ran.console.text = session.reveal_text(answer.ran.console.text);
+    }
+    let unsaved = matches!(answer.saved, Some(Err(_)));
+    let code = if unsaved { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    if args.json {
+        let mut told = json!(answer.ran);
+        told["type"] = "code".into();
+        told["success"] = true.into();
+        told["notes"] = json!(answer.notes);
+        match &answer.saved {
+            Some(Ok(saved)) => told["saved"] = json!(saved),
+            Some(Err(why)) => told["notSaved"] = json!(why),
+            None => {}
+        }
+        print_json(&told)?;
+        return Ok(code);
+    }
+    answer.notes.iter().for_each(|note| eprintln!("note: {}", clean(note)));
+    printed(&answer.ran.console.told());
+    show(&answer.ran.value, answer.ran.nothing);
+    match &answer.saved {
+        Some(Ok(saved)) if !saved.approved => {
+            eprintln!("note: saved as the skill `{}`; nobody uses it before it is approved", saved.name);
+            eprintln!("hint: {}", saved.next);
+        }
+        Some(Err(why)) => eprintln!("error: the skill was not saved: {why}"),
+        _ => {}
+    }
+    Ok(code)
+}
+
+/// What code printed goes where people look; stdout is for its value.
+pub fn printed(text: &str) {
+    text.lines().for_each(|line| eprintln!("{}", clean(line)));
+}
+
+pub fn show(value: &Value, nothing: bool) {
+    match value {
+        _ if nothing => eprintln!("note: the code returned nothing; end it with `return value`"),
+        Value::String(text) => print(format_args!("{text}\n")),
+        value => print(format_args!("{value:#}\n")),
+    }
+}
+
+/// A wrong text is usage, like a wrong template; all else is a failure.
+pub fn failed(failure: &CodeFailure, json: bool) -> Result<ExitCode, Failure> {
+    let usage = matches!(failure.kind, FailureKind::Syntax | FailureKind::Import | FailureKind::Invalid);
+    if json {
+        let mut told = json!(failure);
+        told["type"] = "code".into();
+        told["success"] = false.into();
+        print_json(&told)?;
+        return Ok(ExitCode::from(if usage { 2 } else { 1 }));
+    }
+    printed(&failure.console.told());
+    // A syntax error comes with its own `error:`.
+    let message = failure.message.trim_start_matches("error: ");
+    let told = if usage { Failure::usage(message) } else { Failure::failed(message) };
+    Err(match &failure.hint {
+        Some(hint) => told.hint(hint.clone()),
+        None => told,
+    })
+}

@@ -1,0 +1,95 @@
+//! The MCP servers of a project, as code calls them.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use sage_agents::mcp::{Hub, Tool};
+use sage_core::port::BoxFuture;
+use sage_script::code::Tools;
+use sage_script::tools::ToolDef;
+use serde_json::{Map, Value};
+
+/// For a server to start and name its tools. One that takes longer is left out for now.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub struct HubTools {
+    hub: Arc<Hub>,
+    catalogue: RwLock<Arc<[ToolDef]>>,
+}
+
+impl HubTools {
+    pub fn new(hub: Arc<Hub>) -> HubTools {
+        HubTools { hub, catalogue: RwLock::new(Arc::new([])) }
+    }
+
+    /// All servers at the same time.
+    async fn ask(&self) -> Vec<String> {
+        let mut asking = tokio::task::JoinSet::new();
+        for name in self.hub.names().map(str::to_string).collect::<Vec<_>>() {
+            let hub = Arc::clone(&self.hub);
+            asking.spawn(async move {
+                let tools = tokio::time::timeout(PATIENCE, hub.tools_of(&name)).await;
+                (name, tools)
+            });
+        }
+        let mut answers = asking.join_all().await;
+        answers.sort_by(|one, other| one.0.cmp(&other.0));
+        let (mut all, mut notes) = (Vec::new(), self.hub.take_notes());
+        for (name, answer) in answers {
+            match answer {
+                Ok(Ok(tools)) => {
+                    notes.extend(tools.iter().filter_map(|tool| tool.refused.clone()));
+                    all.extend(tools.iter().filter(|tool| tool.refused.is_none()).map(definition));
+                }
+                Ok(Err(failure)) => notes.push(format!("left out: {failure}")),
+                Err(_) => {
+                    let waited = PATIENCE.as_secs();
+                    notes.push(format!("left out: server `{name}` did not tell its tools within {waited} s"));
+                }
+            }
+        }
+        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = all.into();
+        notes
+    }
+}
+
+fn definition(tool: &Tool) -> ToolDef {
+    ToolDef {
+        server: tool.server.clone(),
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        input_schema: tool.input_schema.clone(),
+        output_schema: tool.output_schema.clone(),
+        read_only: tool.read_only,
+        destructive: tool.destructive,
+    }
+}
+
+impl Tools for HubTools {
+    fn catalogue(&self) -> Arc<[ToolDef]> {
+        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refresh(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(self.ask())
+    }
+
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Value,
+    ) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(async move {
+            let input = match input {
+                Value::Object(map) => map,
+                Value::Null => Map::new(),
+                _ => return Err("it takes one object: `{ name: value }`".into()),
+            };
+            let answer =
+                self.hub.call(server, tool, input, None, None).await.map_err(|failure| failure.message)?;
+            if answer.is_error { Err(answer.text) } else { Ok(answer.value) }
+        })
+    }
+}

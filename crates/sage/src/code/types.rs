@@ -1,0 +1,98 @@
+//! `.sage/types`: what an editor and `tsc` need to check code: the words of Sage, and the tools of all servers.
+//!
+//! ```text
+//! .sage/types/sage.d.ts  code.d.ts  tsconfig.json  servers/<server>/index.ts  servers/<server>/<function>.ts
+//! ```
+//! Everything in it is made again each time; nothing of it belongs into git.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sage_script::tools::ToolDef;
+use sage_script::{code, typing, workflow};
+use serde_json::{Value, json};
+
+/// Writes all of it and returns the folder. `servers` is `None` where they were not asked: what is there stays.
+pub fn write(sage_dir: &Path, servers: Option<&[ToolDef]>) -> io::Result<PathBuf> {
+    let dir = sage_dir.join("types");
+    std::fs::create_dir_all(&dir)?;
+    put(&dir.join(".gitignore"), "*\n")?;
+    put(&dir.join("sage.d.ts"), workflow::DECLARATIONS)?;
+    put(&dir.join("code.d.ts"), code::DECLARATIONS)?;
+    let include = ["*.d.ts", "../templates/**/*.ts", "../skills/*/skill.ts"];
+    put(&dir.join("tsconfig.json"), &pretty(&json!({"compilerOptions": options(), "include": include})))?;
+    if let Some(catalogue) = servers {
+        write_servers(&dir.join("servers"), catalogue)?;
+    }
+    Ok(dir)
+}
+
+/// What `tsc` is given for some files.
+pub fn project(dir: &Path, files: &[PathBuf]) -> io::Result<PathBuf> {
+    let mut all = vec![dir.join("sage.d.ts"), dir.join("code.d.ts")];
+    all.extend_from_slice(files);
+    let path = dir.join("tsconfig.check.json");
+    put(&path, &pretty(&json!({"extends": "./tsconfig.json", "include": [], "files": all})))?;
+    Ok(path)
+}
+
+/// As strict as what the engine takes: only types that can be taken away.
+fn options() -> Value {
+    json!({
+        "target": "ES2023", "lib": ["ES2023"], "module": "ESNext", "moduleResolution": "bundler",
+        "moduleDetection": "force", "strict": true, "noEmit": true, "skipLibCheck": true, "types": [],
+        "erasableSyntaxOnly": true, "verbatimModuleSyntax": true, "allowImportingTsExtensions": true,
+        "paths": {
+            "servers/*": ["./servers/*/index.ts", "./servers/*.ts"],
+            "skills/*": ["../skills/*/skill.ts"],
+        },
+    })
+}
+
+fn write_servers(dir: &Path, catalogue: &[ToolDef]) -> io::Result<()> {
+    let servers = typing::servers(catalogue);
+    let mut kept: BTreeSet<PathBuf> = BTreeSet::new();
+    for server in &servers {
+        let folder = dir.join(&server.module);
+        std::fs::create_dir_all(&folder)?;
+        let mut texts = vec![("index".to_string(), typing::index(server))];
+        texts.extend(
+            server.functions.iter().map(|function| {
+                (function.name.clone(), typing::declare(&catalogue[function.index], function))
+            }),
+        );
+        for (name, text) in texts {
+            let path = folder.join(format!("{name}.ts"));
+            put(&path, &text)?;
+            kept.insert(path);
+        }
+    }
+    forget(dir, &kept);
+    Ok(())
+}
+
+/// Tools that are gone must not be offered by an editor.
+fn forget(dir: &Path, kept: &BTreeSet<PathBuf>) {
+    for folder in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            if !kept.contains(&file.path()) {
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+        // Only where it is empty.
+        let _ = std::fs::remove_dir(folder.path());
+    }
+}
+
+/// Only what changed is written: editors watch these files.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    match std::fs::read_to_string(path) {
+        Ok(same) if same == text => Ok(()),
+        _ => std::fs::write(path, text),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}

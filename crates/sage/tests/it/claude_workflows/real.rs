@@ -1,0 +1,97 @@
+//! Three of the ten scripts with the real Claude Code behind `agent()`, and a scripted model behind that.
+
+use sage_agents::fake_llm::FakeLlm;
+use serde_json::{Value, json};
+
+use super::{SCRIPTS, value};
+use crate::dsl::{DEADLINE, Sage, wait_until};
+use crate::real_agents::project;
+
+fn said(asked: &str, text: &str) -> Value {
+    json!({"match": asked, "text": text, "usage": {"input_tokens": 20, "output_tokens": 2}})
+}
+
+/// Claude Code answers in a schema by calling a tool.
+fn gives(asked: &str, value: Value) -> Value {
+    json!({"match": asked, "tool": {"name": "StructuredOutput", "input": value}, "usage": {"input_tokens": 30, "output_tokens": 3}})
+}
+
+fn with_script(model: &FakeLlm, name: &str) -> Option<Sage> {
+    let sage = project(model, "name: t\nphases: []\n")?;
+    let text = SCRIPTS.iter().find(|(known, _)| *known == name).unwrap().1;
+    sage.write(&format!(".claude/workflows/{name}.js"), text);
+    Some(sage)
+}
+
+fn tokens(sage: &Sage) -> Value {
+    sage.status("x")["metrics"]["tokensByClass"].clone()
+}
+
+// covers: R21, S1, R9
+#[test]
+fn fan_out_with_the_real_claude_code() {
+    let finding = |title: &str, severity: &str| json!({"findings": [{"title": title, "severity": severity}]});
+    let model = FakeLlm::start(json!([
+        gives("for security problems", finding("open door", "high")),
+        gives("for performance problems", finding("slow loop", "low")),
+        gives("Review the tests", finding("no test", "medium")),
+        said("Write one paragraph about", "All told."),
+    ]))
+    .unwrap();
+    let Some(sage) = with_script(&model, "fan-out") else { return };
+    sage.sage("run x -t fan-out --agent claude").exit(0);
+    let value = value(&sage);
+    let titles: Vec<&Value> = value["findings"].as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    assert_eq!(titles, ["open door", "no test", "slow loop"]);
+    assert_eq!(value["report"], "All told.");
+    let (counted, sent) = (tokens(&sage), model.sent_usage());
+    assert_eq!(counted["input"], json!(sent.input.unwrap_or(0)), "{counted}");
+    sage.assert_nothing_alive();
+}
+
+// covers: R21, S1
+#[test]
+fn pipeline_with_the_real_claude_code() {
+    let model = FakeLlm::start(json!([
+        said("Summarize ", "short and clear"),
+        gives("Is b.py fine?", json!({"ok": false, "why": "a typo"})),
+        gives(" fine?", json!({"ok": true})),
+        said("Mend b.py", "mended"),
+    ]))
+    .unwrap();
+    let Some(sage) = with_script(&model, "pipeline") else { return };
+    sage.args(["run", "x", "-t", "pipeline", "--agent", "claude", "-i", r#"args=["a.py","b.py"]"#])
+        .run()
+        .exit(0);
+    let value = value(&sage);
+    assert_eq!(value[0]["mended"], false, "{value}");
+    assert_eq!(value[1]["mended"], "mended", "{value}");
+    assert_eq!(value[1]["summary"], "short and clear");
+}
+
+/// Killed while the second half runs: what Claude Code has answered is not asked again.
+// covers: R21, S1, R5
+#[test]
+fn judges_with_the_real_claude_code_survive_a_kill() {
+    let model = FakeLlm::start(json!([
+        said("first of all the safest", "SAFE"),
+        said("first of all the smallest", "SMALL"),
+        said("first of all what users", "PRETTY"),
+        gives("\\nSAFE", json!({"score": 9, "good": "locks"})),
+        gives("\\nSMALL", json!({"score": 5, "good": "few lines"})),
+        gives("\\nPRETTY", json!({"score": 3, "good": "colors"})),
+        said("Finish this design", "done"),
+    ]))
+    .unwrap();
+    let Some(sage) = with_script(&model, "judges") else { return };
+    let running = sage.spawn("run x -t judges --agent claude --parallel 2");
+    let some = || sage.engine().latest("x").is_some() && sage.journal("x").succeeded().len() >= 4;
+    wait_until(some, DEADLINE, "four answers");
+    running.kill();
+    sage.assert_nothing_alive();
+    sage.sage("resume x").exit(0);
+    let value = value(&sage);
+    assert_eq!((&value["winner"], &value["final"]), (&"the safest".into(), &"done".into()), "{value}");
+    assert_eq!(value["scores"], json!([9, 5, 3]));
+    sage.journal("x").assert_nothing_repeated();
+}

@@ -1,0 +1,128 @@
+//! What a workflow in code may use: slots, tokens, processor time, memory.
+
+use sage_core::event::Event;
+use serde_json::json;
+
+use super::{flow, ran, returned, value};
+use crate::dsl::{Journal, Sage};
+
+fn most_at_once(journal: &Journal) -> usize {
+    let (mut now, mut most) = (0usize, 0);
+    for entry in &journal.records {
+        match &entry.event {
+            Event::StepStarted(_) => now += 1,
+            Event::StepFinished(_) | Event::StepRetried(_) => now -= 1,
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
+}
+
+// covers: R21, P10
+#[test]
+fn the_runs_limit_holds_for_code() {
+    let body =
+        "await Promise.all([...Array(8).keys()].map((n) => sage.shell(`sleep 0.05; echo ${n}`))); return 1;";
+    for (limit, most) in [("1", 1), ("3", 3)] {
+        let sage = flow(body);
+        sage.sage(&format!("run x -t t --parallel {limit}")).exit(0);
+        assert_eq!(most_at_once(&sage.journal("x")), most);
+    }
+    let sage = flow(body);
+    sage.sage("run x -t t --sequential").exit(0);
+    assert_eq!(most_at_once(&sage.journal("x")), 1);
+}
+
+const SPENDER: &str = r#"
+  const done: number[] = [];
+  for (let n = 0; n < 5; n++) {
+    await sage.agent(`spend-${n}`, { prompt: `n ${n}`, params: { script: [{ result: n, usage: { input: 900, output: 100 } }] } });
+    done.push(sage.budget.spent());
+  }
+  return done;"#;
+
+// covers: R21, R18
+#[test]
+fn spent_tokens_are_told_and_the_budget_stops_the_run() {
+    assert_eq!(returned(SPENDER), json!([1_000, 2_000, 3_000, 4_000, 5_000]));
+    let sage = flow(SPENDER);
+    sage.sage("run x -t t --budget 3000").exit(4).stdout_has("budget");
+    let status = sage.status("x");
+    assert_eq!(status["pauseReason"], "budget", "{status}");
+    let spent = status["metrics"]["totalTokens"].as_u64().unwrap();
+    assert!((2_000..=4_000).contains(&spent), "{spent}");
+    sage.sage("resume x --budget 100k").exit(0);
+    assert_eq!(value(&sage), json!([1_000, 2_000, 3_000, 4_000, 5_000]));
+    sage.journal("x").assert_nothing_repeated();
+    assert_eq!(sage.status("x")["metrics"]["totalTokens"], 5_000);
+}
+
+// covers: R21, R18
+#[test]
+fn a_workflow_stops_by_itself_before_its_budget_is_gone() {
+    let sage = flow(
+        r#"
+  let rounds = 0;
+  while (sage.budget.total && sage.budget.remaining() >= 2_000) {
+    await sage.agent("spend", { prompt: `round ${rounds}`, params: { script: [{ result: 1, usage: { input: 900, output: 100 } }] } });
+    rounds++;
+  }
+  return { rounds, left: sage.budget.remaining(), total: sage.budget.total };"#,
+    );
+    sage.sage("run x -t t --budget 5000").exit(0);
+    assert_eq!(value(&sage), json!({"rounds": 4, "left": 1_000, "total": 5_000}));
+}
+
+// covers: R21, R16
+#[test]
+fn a_loop_without_end_is_cut() {
+    let sage = flow("await sage.shell('echo a >> ran'); for (;;) {}");
+    sage.write("sage.toml", "[scripts]\ncpu = \"300ms\"\n");
+    sage.sage("run x -t t").exit(1).stdout_has("processor time");
+    assert_eq!(ran(&sage), ["a"]);
+    // A limit is no verdict of the script: mended, it goes on.
+    let sage = sage.code("t", &super::whole("await sage.shell('echo a >> ran'); return 'mended';"));
+    sage.sage("resume x -t t").exit(0);
+    assert_eq!((value(&sage), ran(&sage)), (json!("mended"), vec!["a".to_owned()]));
+}
+
+// covers: R21, R16
+#[test]
+fn a_script_that_nobody_will_answer_is_stuck_and_says_so() {
+    let sage = flow("await sage.shell('true'); await new Promise(() => {}); return 1;");
+    sage.sage("run x -t t").exit(1).stdout_has("stuck");
+}
+
+// covers: R21, R16
+#[test]
+fn memory_has_an_end() {
+    let sage = flow("const all = []; for (;;) all.push(new Array(100_000).fill(1)); ");
+    sage.sage("run x -t t").exit(1).stdout_has("memory");
+}
+
+// covers: R21, R16
+#[test]
+fn code_reaches_nothing_but_its_calls() {
+    let value = returned(
+        r#"
+  const names = ["process", "require", "fetch", "setTimeout", "WebSocket", "Deno", "std", "os", "eval", "performance", "Atomics"];
+  const there = names.filter((name) => typeof globalThis[name] !== "undefined");
+  const made = [() => new Function("return 1")(), () => (() => {}).constructor("return 1")(), () => (async () => {}).constructor("return 1")()]
+    .map((make) => { try { make(); return "made"; } catch { return "refused"; } });
+  return { there, made };"#,
+    );
+    assert_eq!(value, json!({"there": [], "made": ["refused", "refused", "refused"]}));
+}
+
+// covers: R21
+#[test]
+fn two_scripts_of_one_project_are_strangers() {
+    let sage =
+        Sage::new().code("a", &super::whole("globalThis.seen = 1; Array.prototype.odd = 1; return 1;")).code(
+            "b",
+            &super::whole("return [typeof globalThis.seen, typeof [].odd, await sage.workflow('a')];"),
+        );
+    sage.sage("run x -t b").exit(0);
+    assert_eq!(value(&sage), json!(["undefined", "undefined", 1]));
+}

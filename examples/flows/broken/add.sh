@@ -1,0 +1,2 @@
+# Adds two numbers.
+echo $(($1 - $2))

@@ -1,0 +1,2 @@
+# Greets somebody.
+echo "Helo, $1!"
