@@ -6,6 +6,7 @@ mod agents_cli;
 mod approvals;
 mod asks;
 mod background;
+mod bench_tokens;
 mod breakers;
 mod budget_cli;
 mod budgets;

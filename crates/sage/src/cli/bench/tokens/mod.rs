@@ -129,3 +129,41 @@ fn spent(rows: &[Row], tools: usize, way: Way) -> Spent {
 pub(super) fn percent_less(ours: u64, other: u64) -> f64 {
     100.0 * (1.0 - ours as f64 / other.max(1) as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::sandbox::Ran;
+    use super::*;
+
+    /// Gives an answer in which one number is wrong.
+    struct Forgetful;
+
+    impl Sandbox for Forgetful {
+        fn run(&self, code: &str) -> Ran {
+            let fails = code.contains("{ gitLog, show }");
+            let value = json!({"code": "E4127", "failures": 30});
+            Ran { told: value.to_string(), value: (!fails).then_some(value) }
+        }
+    }
+
+    // covers: R19
+    #[test]
+    fn an_answer_that_got_lost_is_a_missed_goal() {
+        let frozen = Frozen::read().unwrap();
+        let chain = chain::reference(&frozen).unwrap();
+        let mut answers = Vec::new();
+        sized(&frozen, &Forgetful, &chain, 10, &mut answers).unwrap();
+        assert_eq!(answers[0], answers[3], "without code the answer is in what was read");
+        assert_eq!(answers[0]["cents"], 3_937_151);
+        let mut met = Vec::new();
+        let mut tell = |figure: Figure| {
+            met.push(figure.met());
+            Ok(())
+        };
+        retained(&answers[..4], &mut tell).unwrap();
+        retained(&answers, &mut tell).unwrap();
+        assert_eq!(met, [Some(true), Some(false)]);
+    }
+}
