@@ -148,7 +148,7 @@ fn resumed(world: &World, feature: &str, text: Option<&str>, step: &str) -> Resu
         return Err(Failure::failed("the run had nothing to resume"));
     };
     let run = runtime()?.block_on(owned.drive())?;
-    if !matches!(run.status, Status::Completed) {
+    if !matches!(run.status, Status::Finished(_)) {
         return Err(Failure::failed("the resumed run did not come to its end"));
     }
     Ok(match run.find(step) {

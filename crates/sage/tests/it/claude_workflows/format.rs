@@ -25,7 +25,7 @@ fn refused(text: &str, place: &str, words: &[&str]) {
 fn meta_is_a_pure_literal() {
     let rest = "return 1\n";
     refused(&format!("const name = 'x'\nexport const meta = {{ name, description: 'd' }}\n{rest}"), "t.js", &[]);
-    refused(&format!("export const meta = {{ name: NAME, description: 'd' }}\n{rest}"), "t.js:1:28", &["meta", "^"]);
+    refused(&format!("export const meta = {{ name: NAME, description: 'd' }}\n{rest}"), "t.js:1:29", &["meta", "^"]);
     refused(&format!("export const meta = {{ name: 'x', description: `d ${{1}}` }}\n{rest}"), "t.js:1:", &["meta"]);
     refused(&format!("export const meta = {{ name: 'x', description: 'd', ...more }}\n{rest}"), "t.js:1:", &["meta"]);
     refused(&format!("export const meta = make()\n{rest}"), "t.js:1:", &["meta"]);
