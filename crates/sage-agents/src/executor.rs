@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
+use sage_core::port::{BoxFuture, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
@@ -139,6 +139,11 @@ impl StepExecutor for Executor {
     fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         configured.map_or_else(|| agent.into(), |config| config.fingerprint(&self.config.keeper, project))
+    }
+
+    fn known_tool(&self, server: &str, tool: &str) -> Option<KnownTool> {
+        let pin = self.hub.pin(server, tool)?;
+        Some(KnownTool { repeatable: pin.is_repeatable(), definition: pin.hash })
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

@@ -310,6 +310,15 @@ pub enum StepOutcome {
     },
 }
 
+/// What a tool said of itself when it was used before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownTool {
+    /// Another text when its description or its schemas are others.
+    pub definition: String,
+    /// Calling it twice is as good as once.
+    pub repeatable: bool,
+}
+
 pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
@@ -338,6 +347,11 @@ pub trait StepExecutor: Send + Sync {
     /// gave is not taken for the other's. May look at files.
     fn fingerprint(&self, agent: &str, _project: &std::path::Path) -> String {
         agent.to_string()
+    }
+
+    /// What is known of a tool without asking its server. May look at files.
+    fn known_tool(&self, _server: &str, _tool: &str) -> Option<KnownTool> {
+        None
     }
 
     /// Whether an agent tells what it used, as far as it knows it. What others use is estimated.

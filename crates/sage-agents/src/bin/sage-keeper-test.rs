@@ -21,7 +21,11 @@ fn main() -> ExitCode {
         ["debug", "fake-agent", script, "--attempt", attempt] => {
             fake_agent_main(Path::new(script), attempt.parse().unwrap_or(1))
         }
-        ["debug", "fake-mcp", starts] => fake_mcp_main(Path::new(starts)),
+        ["debug", "fake-mcp", starts, manners @ ..] => {
+            let manners: Vec<String> = manners.iter().map(ToString::to_string).collect();
+            fake_mcp_main(Path::new(starts), &manners)
+        }
+        ["debug", "mcp-client", url] => sage_agents::mcp::mcp_client_main(url),
         ["own", project, script, run @ ..] => own(Path::new(project), script, run).unwrap_or_else(|error| {
             eprintln!("{error}");
             ExitCode::FAILURE

@@ -20,7 +20,8 @@ pub(super) fn of_project(name: &str, project: &Path) -> Option<String> {
         match key {
             "description" | "model" => drop(agent.insert(key.into(), value.into())),
             "tools" | "disallowedTools" => {
-                let names: Vec<&str> = value.split([',', ' ', '[', ']']).filter(|name| !name.is_empty()).collect();
+                let names: Vec<&str> =
+                    value.split([',', ' ', '[', ']']).filter(|name| !name.is_empty()).collect();
                 agent.insert(key.into(), names.into());
             }
             _ => {}

@@ -86,7 +86,7 @@ mod tests {
         new["hints"]["readOnly"] = false.into();
         assert_eq!(
             difference(&old, &new),
-            "its description was `e of the project. Nothing else.`, is `e of the project. And sends it.`; \
+            "its description was `ile of the project. Nothing else.`, is `ile of the project. And sends it.`; \
              what it takes has changed (new: to; gone: n; other: path); it now says of itself readOnly: false"
         );
     }

@@ -23,6 +23,7 @@ mod probe;
 mod program;
 mod server;
 mod tool;
+mod trial;
 mod trouble;
 mod wire;
 
@@ -33,3 +34,4 @@ pub use listener::{OnProgress, ToolProgress};
 pub use pins::Pin;
 pub use server::{Lifecycle, McpServer, check_address};
 pub use tool::Tool;
+pub use trial::mcp_client_main;

@@ -54,6 +54,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
             return Poll::Ready(Ok(()));
         }
         self.overflow.store(true, Ordering::SeqCst);
+        buffer.set_filled(before);
         Poll::Ready(Err(std::io::Error::other("a line is too long")))
     }
 }

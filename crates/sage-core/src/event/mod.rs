@@ -180,12 +180,15 @@ pub struct StepStarted {
     /// Where its result will be kept for later runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheMiss>,
+    /// Twice is known to be as good as once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeatable: bool,
 }
 
 impl StepStarted {
     pub fn new(step: Arc<str>, attempt: u32, key: Digest, parts: BTreeMap<String, String>) -> StepStarted {
         let (until, ask, reserve, agent, model, cache) = (None, None, None, None, None, None);
-        StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model, cache }
+        StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model, cache, repeatable: false }
     }
 }
 

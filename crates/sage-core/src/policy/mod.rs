@@ -102,8 +102,21 @@ pub enum OnUnknown {
     Retry,
     /// A person decides.
     Ask,
+    /// A person decides, unless it is known that twice is as good as once.
+    AskUnlessRepeatable,
     /// A command decides: exit 0 means done and its stdout is the result, anything else means run again.
     Reconcile(String),
+}
+
+impl OnUnknown {
+    /// Whether a person has to decide about a step; `repeatable` is what was known of it when it started.
+    pub fn asks(&self, repeatable: bool) -> bool {
+        match self {
+            OnUnknown::Ask => true,
+            OnUnknown::AskUnlessRepeatable => !repeatable,
+            OnUnknown::Retry | OnUnknown::Reconcile(_) => false,
+        }
+    }
 }
 
 /// Why an attempt failed, as far as a retry policy cares.

@@ -164,8 +164,11 @@ pub struct ScriptStart {
     pub settled: Vec<Settled>,
     /// Lines that were logged before: they are not said again.
     pub logged: u32,
-    pub load: Arc<dyn Fn(&Digest) -> Result<Arc<str>, String> + Send + Sync>,
+    pub load: Arc<LoadText>,
 }
+
+/// Reads a result that is kept in a blob.
+pub type LoadText = dyn Fn(&Digest) -> Result<Arc<str>, String> + Send + Sync;
 
 impl std::fmt::Debug for ScriptStart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -262,7 +262,7 @@ pub fn hedge(
         problems.push(Diagnostic::error(place, node.span, message).hint("leave `hedge` out"));
         return None;
     }
-    if *on_unknown == OnUnknown::Ask {
+    if on_unknown.asks(false) {
         let (message, hint) = match fields.get("onUnknown") {
             Some(_) => (
                 "a hedged step runs twice at once, but `onUnknown: ask` says that twice may do harm",

@@ -213,7 +213,7 @@ fn jitter(retry: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Jitter> 
 /// What a tool does in the world nobody knows: twice may do harm, unless somebody says that it does not.
 pub fn on_unknown(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) -> OnUnknown {
     let Some(node) = fields.get("onUnknown") else {
-        return if kind == Kind::Tool { OnUnknown::Ask } else { OnUnknown::Retry };
+        return if kind == Kind::Tool { OnUnknown::AskUnlessRepeatable } else { OnUnknown::Retry };
     };
     let place = fields.place.field("onUnknown");
     if let Data::Str(text) = &node.data {

@@ -464,7 +464,7 @@ fn role_session_and_isolation_are_typed() {
 fn a_tool_step_names_its_server_and_asks_before_it_repeats_anything() {
     let call = "{type: tool, params: {server: s, tool: '{{ inputs.t }}', arguments: {a: '{{ inputs }}'}}}";
     let own = operation(call);
-    assert_eq!((own.on_unknown, own.targets), (OnUnknown::Ask, vec!["server:s".to_owned()]));
+    assert_eq!((own.on_unknown, own.targets), (OnUnknown::AskUnlessRepeatable, vec!["server:s".to_owned()]));
     assert!(own.dynamic);
     let own = operation(
         "{type: tool, params: {server: s, tool: t}, target: 'server:s', onUnknown: retry, hedge: 5s}",

@@ -192,6 +192,7 @@ impl Run {
         step.attempts = event.attempt;
         step.preempted = false;
         step.key = Some(event.key);
+        step.repeatable = event.repeatable;
         step.cached_no_more();
         if step.started_ms == 0 {
             step.started_ms = now;

@@ -141,6 +141,7 @@ impl Run {
             reused: false,
             fresh: false,
             unknown,
+            repeatable: false,
             tries: 0,
             gone: false,
             degraded: false,

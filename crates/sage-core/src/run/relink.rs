@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::event::{OpenMode, RunOpened};
-use crate::policy::{FailureClass, OnUnknown};
+use crate::policy::FailureClass;
 use crate::run::step::{Children, State};
 use crate::run::{Judgement, PhaseId, Run, ScopeId, Status, StepId};
 use crate::template::Kind;
@@ -62,7 +62,7 @@ impl Run {
         match &self.step(id).state {
             State::Running(_) if !durable => {
                 self.step_mut(id).unknown = true;
-                let ask = self.operation(id).on_unknown == OnUnknown::Ask;
+                let ask = self.operation(id).on_unknown.asks(self.step(id).repeatable);
                 self.transition(id, if ask { State::Unknown } else { State::Ready });
             }
             State::Failed | State::Cancelled | State::Blocked if again && !dealt && !self.concluded(id) => {

@@ -46,6 +46,8 @@ pub struct Step {
     pub fresh: bool,
     /// A crash left its last attempt without a result.
     pub unknown: bool,
+    /// Its last attempt could be made again without harm.
+    pub repeatable: bool,
     /// Attempts that came to an end since the step last began anew: what `retry.attempts` limits.
     pub tries: u32,
     /// Laid out for an expansion that was taken back; nobody shows or counts it any more.

@@ -1,5 +1,7 @@
 //! The fold by itself: events in, states and wishes out.
 
+mod calls;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

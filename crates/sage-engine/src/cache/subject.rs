@@ -10,6 +10,7 @@ use sage_core::key::KeyParts;
 use sage_core::policy::CachePolicy;
 use sage_core::port::StepExecutor;
 use sage_core::run::{Run, StepId};
+use sage_core::template::{Kind, Operation};
 
 use super::Cache;
 use super::files::{self, Declared};
@@ -25,6 +26,8 @@ pub struct Subject {
     title: String,
     pub agent: Option<String>,
     pub model: Option<String>,
+    /// Of a tool step: server and tool.
+    tool: Option<(String, String)>,
     policy: CachePolicy,
     executor: Arc<dyn StepExecutor>,
     project: PathBuf,
@@ -69,6 +72,7 @@ impl Subject {
             title: run.title.clone(),
             agent: run.agent_of(id).map(str::to_string),
             model: run.model_of(id).map(str::to_string),
+            tool: tool_of(operation),
             policy,
             executor: executor.clone(),
             project: project.to_owned(),
@@ -87,6 +91,11 @@ impl Subject {
             parts.text("agent version", Some(&self.executor.fingerprint(agent, &self.project)));
             // A fallback may have brought another one.
             parts.text("model at work", self.model.as_deref());
+        }
+        if let Some(tool) =
+            self.tool.as_ref().and_then(|(server, tool)| self.executor.known_tool(server, tool))
+        {
+            parts.text("tool definition", Some(&tool.definition));
         }
         let files = self.declared(cache)?;
         if let Some(found) = &files {
@@ -109,6 +118,12 @@ impl Subject {
         }
         files::declared(&self.project, &self.sage, &self.policy.files, &cache.memo).map(Some)
     }
+}
+
+/// Names are not rendered: a step says in its template which tool it calls.
+fn tool_of(operation: &Operation) -> Option<(String, String)> {
+    let text = |name: &str| operation.params.get(name)?.as_str().map(str::to_string);
+    (operation.kind == Kind::Tool).then(|| Some((text("server")?, text("tool")?))).flatten()
 }
 
 impl Ticket {

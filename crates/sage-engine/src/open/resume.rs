@@ -1,7 +1,6 @@
 //! Resuming a run: recover the journal, take over, and go on from there.
 
 use sage_core::event::{Event, OpenMode, RunOpened, RunRewound};
-use sage_core::policy::OnUnknown;
 use sage_core::run::{Run, State, Status, Unowned};
 use sage_core::verdict::Verdict;
 
@@ -94,7 +93,7 @@ impl Engine {
         let asks = |id| {
             let lost = matches!(run.step(id).state, State::Unknown)
                 || (matches!(run.step(id).state, State::Running(_)) && run.holds_slot(id));
-            lost && run.operation(id).on_unknown == OnUnknown::Ask
+            lost && run.operation(id).on_unknown.asks(run.step(id).repeatable)
         };
         match run.step_ids().find(|&id| asks(id)) {
             Some(id) => Err(OpenError::Unanswered(run.step(id).path.to_string())),

@@ -7,6 +7,7 @@ use sage_core::event::{End, StepExpanded, StepFinished, StepReused, StepSkipped,
 use sage_core::policy::FailureClass;
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
+use sage_core::template::Kind;
 
 use tokio::time::Instant;
 
@@ -122,6 +123,7 @@ impl RunLoop {
                 if self.run.alternative(id).is_some() || self.run.operation(id).agent.is_none() {
                     (started.agent, started.model) = (call.agent.clone(), call.model.clone());
                 }
+                started.repeatable = self.is_repeatable(&call);
                 started.reserve = granted.as_ref().and_then(|granted| granted.reserve);
                 let permit = granted.map(|granted| granted.permit);
                 Some(Effect::Spawn { id, call: Box::new(call), checks: Box::new(checks), permit })
@@ -132,6 +134,14 @@ impl RunLoop {
             self.after(seq, effect);
         }
         Ok(())
+    }
+
+    fn is_repeatable(&self, call: &StepCall) -> bool {
+        let text = |name: &str| call.params.get(name).and_then(|value| value.as_str());
+        let (Kind::Tool, Some(server), Some(tool)) = (call.kind, text("server"), text("tool")) else {
+            return false;
+        };
+        self.around.executor.known_tool(server, tool).is_some_and(|tool| tool.repeatable)
     }
 
     /// The attempt's own limit, or what is left of the step's after `beside_ms` of an attempt that is under way.

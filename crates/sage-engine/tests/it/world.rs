@@ -88,6 +88,8 @@ impl World {
             affinity: Arc::new([]),
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
+            scripts: None,
+            script_limits: Default::default(),
             approvals: Default::default(),
             wakes: self.wakes.clone(),
             cache: self.cache.then(|| {

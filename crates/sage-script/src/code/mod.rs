@@ -18,6 +18,7 @@ mod limits;
 mod modules;
 mod process;
 mod session;
+mod talk;
 mod wire;
 mod worker;
 

@@ -75,13 +75,15 @@ fn begins(text: &str, at: usize, from: usize) -> Option<(Range<usize>, Kind)> {
     }
 }
 
-/// Not inside of a word or a longer number.
+/// Not inside of a word, a longer number or a path.
 fn is_open(bytes: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else { return true };
-    // Bytes of other scripts are letters: good enough for a border.
-    !(before.is_ascii_alphanumeric() || before >= 0x80 || b"_-.+#/\\&=%".contains(&before))
-        || before == b'='
-        || before == b'/' && bytes[at].is_ascii_alphabetic()
+    match at.checked_sub(1).map(|before| bytes[before]) {
+        None => true,
+        // A key may be the last part of an address; digits there are an id.
+        Some(b'/') => bytes[at].is_ascii_alphabetic(),
+        // Bytes of other scripts are letters: good enough for a border.
+        Some(before) => !(before.is_ascii_alphanumeric() || before >= 0x80 || b"_-.+#\\&%".contains(&before)),
+    }
 }
 
 /// Nothing follows that would make it a part of something longer.

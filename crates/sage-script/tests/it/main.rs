@@ -1,4 +1,5 @@
 //! Code mode against the real process.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod attacks;
 mod code;

@@ -11,6 +11,7 @@ use sage_core::diagnostic::{Severity, Shown};
 use sage_script::strip::{Form, strip};
 use serde_json::json;
 
+use super::code::located;
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
@@ -30,7 +31,8 @@ pub struct Args {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let files = if args.files.is_empty() { all(context) } else { args.files.clone() };
+    let given = || args.files.iter().map(|file| located(context, file)).collect();
+    let files: Vec<PathBuf> = if args.files.is_empty() { all(context) } else { given() };
     let mut found: Vec<Shown> = Vec::new();
     for file in &files {
         found.extend(syntax(context, file)?);

@@ -1,6 +1,7 @@
 //! `sage code run`: TypeScript that calls tools, as a model would run it.
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ struct RunArgs {
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let Action::Run(args) = args.action;
     let run = CodeRun {
-        code: read(&args.file)?,
+        code: read(context, &args.file)?,
         session: None,
         timeout_ms: Some(Duration::from(args.timeout).as_millis() as u64),
         save: args
@@ -91,12 +92,21 @@ pub fn perform(
     Ok((mode, outcome))
 }
 
-fn read(file: &str) -> Result<String, Failure> {
+/// As it is called from here, else from the project: with `-C` a person means the latter.
+pub fn located(context: &Context, file: &Path) -> PathBuf {
+    let inside = context.project.root.join(file);
+    if !file.exists() && inside.exists() { inside } else { file.to_path_buf() }
+}
+
+fn read(context: &Context, file: &str) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read `{file}`: {error}"));
     let mut bytes = Vec::new();
     match file {
         "-" => std::io::stdin().take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes),
-        _ => std::fs::File::open(file).map_err(unreadable)?.take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes),
+        _ => std::fs::File::open(located(context, Path::new(file)))
+            .map_err(unreadable)?
+            .take(MAX_CODE_BYTES + 1)
+            .read_to_end(&mut bytes),
     }
     .map_err(unreadable)?;
     if bytes.len() as u64 > MAX_CODE_BYTES {
@@ -106,7 +116,7 @@ fn read(file: &str) -> Result<String, Failure> {
 }
 
 fn shown_name(file: &str) -> String {
-    let name = std::path::Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| name != "-").unwrap_or_else(|| "code.ts".into())
 }
 

@@ -101,6 +101,12 @@ impl Context {
         ExecutorConfig { more_tools: Some(more), ..config }
     }
 
+    /// One that remembers nothing, for a look.
+    pub fn forgetful_hub(&self) -> Arc<Hub> {
+        let config = ExecutorConfig { tools: None, ..self.executor() };
+        Arc::new(config.hub(self.project.root.clone()))
+    }
+
     pub fn engine(&self) -> Engine {
         let hub = self.hub();
         let config = self.with_code(self.executor(), &hub);

@@ -14,7 +14,6 @@ pub struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::enum_variant_names, reason = "each is the name of a command")]
 enum What {
     /// Play a scripted agent: a JSON list of turns
     FakeAgent {
@@ -39,6 +38,13 @@ enum What {
     FakeMcp {
         /// Each start adds a line to this file
         starts: PathBuf,
+        /// What makes it difficult: empty, deaf, prim, modern, slow, stubborn, brittle, other
+        manners: Vec<String>,
+    },
+    /// Play an MCP client for a conformance suite: list the tools at an address and call them
+    McpClient {
+        /// Where the server is
+        url: String,
     },
 }
 
@@ -48,6 +54,7 @@ pub fn execute(args: Args) -> Result<ExitCode, Failure> {
         What::FakeLlm { script, port, log } => {
             Ok(sage_agents::fake_llm::fake_llm_main(&script, port, log.as_deref()))
         }
-        What::FakeMcp { starts } => Ok(sage_agents::fake_mcp_main(&starts)),
+        What::McpClient { url } => Ok(sage_agents::mcp::mcp_client_main(&url)),
+        What::FakeMcp { starts, manners } => Ok(sage_agents::fake_mcp_main(&starts, &manners)),
     }
 }

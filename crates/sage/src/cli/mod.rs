@@ -59,6 +59,7 @@ mod table;
 mod target_names;
 mod templates;
 pub(crate) mod tickets;
+mod tools;
 pub(crate) mod validate;
 mod verify;
 pub(crate) mod wake;
@@ -140,6 +141,8 @@ enum Command {
     Code(code::Args),
     /// Check TypeScript: its syntax and, with a `tsc`, its types
     Check(check::Args),
+    /// Tools of the project's MCP servers: search, describe, call, approve
+    Tools(tools::Args),
     /// Check a template and report everything that is wrong with it
     Validate(validate::Args),
     /// Draw a template's or a run's graph
@@ -246,6 +249,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Cache(args) => cache::execute(context, args),
         Command::Limits(args) => limits::execute(context, args),
         Command::Breakers(args) => breakers::execute(context, args),
+        Command::Tools(args) => tools::execute(context, args),
         Command::Tickets(args) => tickets::execute(context, args),
         Command::Code(args) => code::execute(context, args),
         Command::Check(args) => check::execute(context, args),

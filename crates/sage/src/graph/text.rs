@@ -10,6 +10,8 @@ use crate::display::text::{Line, Style, Tone, clean, first_line, plural, time_te
 const WIDTH: usize = 80;
 /// Lines that one batch takes before the rest is only counted.
 const BATCH_LINES: usize = 3;
+/// Lines that the calls of one script take.
+const CALL_LINES: usize = 40;
 
 pub fn text(plan: &Plan) -> String {
     page(plan, None)
@@ -81,6 +83,38 @@ fn phase_lines(plan: &Plan, number: u32, run: Option<&Run>) -> Vec<Line> {
             line.append(outcome(run, label::step_of(run, step)));
         }
         lines.push(line);
+        lines.extend(run.iter().flat_map(|run| call_lines(run, label::step_of(run, step))));
+    }
+    lines
+}
+
+/// What a script has called, in the order in which it did; equal names are one line.
+fn call_lines(run: &Run, script: StepId) -> Vec<Line> {
+    let mut names: Vec<(String, Vec<StepId>)> = Vec::new();
+    for id in run.calls(script).map(|calls| calls.steps.clone()).unwrap_or_default() {
+        let name = Run::path_without_index(&run.step(id).path);
+        match names.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, ids)) => ids.push(id),
+            None => names.push((name, vec![id])),
+        }
+    }
+    let left_out = names.len().saturating_sub(CALL_LINES);
+    let mut lines = Vec::new();
+    for (name, ids) in names.iter().take(CALL_LINES) {
+        let worst = ids.iter().copied().max_by_key(|&id| u8::from(Class::of(run, id) == Class::Failed));
+        let Some(shown) = worst else { continue };
+        let (tone, sign) = sign(Class::of(run, shown));
+        let mut line = Line::of(Tone::Dim, "       ").with(tone, &format!("{sign} "));
+        line.push(Tone::Plain, name);
+        line.push(Tone::Dim, &format!("  {}", run.operation(shown).kind.name()));
+        if ids.len() > 1 {
+            line.push(Tone::Plain, &format!(" x{}", ids.len()));
+        }
+        line.append(outcome(run, shown));
+        lines.push(line);
+    }
+    if left_out > 0 {
+        lines.push(Line::of(Tone::Dim, &format!("       ... and {left_out} more (sage status)")));
     }
     lines
 }

@@ -10,7 +10,9 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::Semaphore;
 
 use super::error::{Code, ToolError};
+use super::workshop::Workshop;
 use crate::cli::context::Context;
+use crate::code::CodeMode;
 
 /// Clients give up after 60 seconds, some earlier; every call has answered by then.
 pub const LIMIT: Duration = Duration::from_millis(44_500);
@@ -22,13 +24,19 @@ pub struct Call {
     directory: PathBuf,
     /// What may be at the disk at once, over all calls.
     slots: Arc<Semaphore>,
+    workshop: Arc<Workshop>,
     pub started: Instant,
     pub request: RequestContext<RoleServer>,
 }
 
 impl Call {
-    pub fn new(directory: PathBuf, slots: Arc<Semaphore>, request: RequestContext<RoleServer>) -> Call {
-        Call { directory, slots, started: Instant::now(), request }
+    pub fn new(
+        directory: PathBuf,
+        slots: Arc<Semaphore>,
+        workshop: Arc<Workshop>,
+        request: RequestContext<RoleServer>,
+    ) -> Call {
+        Call { directory, slots, workshop, started: Instant::now(), request }
     }
 
     pub fn peer(&self) -> &Peer<RoleServer> {
@@ -45,6 +53,12 @@ impl Call {
         let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let name: String = name.chars().filter(plain).take(40).collect();
         if name.is_empty() { "mcp".into() } else { format!("mcp:{name}") }
+    }
+
+    /// Where code of models runs, with the servers that the project has now.
+    pub async fn code_mode(&self) -> Result<Arc<CodeMode>, ToolError> {
+        let workshop = self.workshop.clone();
+        self.blocking(move |context| Ok(workshop.of(context))).await
     }
 
     /// Does what touches the disk, with the configuration as it is now.

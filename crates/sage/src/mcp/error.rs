@@ -169,7 +169,9 @@ impl From<OpenError> for ToolError {
             | OpenError::Event(_)
             | OpenError::Lost { .. }
             | OpenError::Checkpoint(_) => of(Code::Corrupted).hint("type: sage verify"),
-            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Io { .. } => of(Code::Filesystem),
+            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Io { .. } => {
+                of(Code::Filesystem).hint("type: sage doctor")
+            }
         }
     }
 }

@@ -21,5 +21,6 @@ mod server;
 mod tools;
 pub mod transport;
 mod wait;
+mod workshop;
 
 pub use server::SageServer;

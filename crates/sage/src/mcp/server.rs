@@ -16,6 +16,7 @@ use super::args::Args;
 use super::call::{Call, LIMIT};
 use super::error::{Code, ToolError};
 use super::tools::Which;
+use super::workshop::Workshop;
 use super::{definitions, resources};
 use crate::cli::context::Context;
 
@@ -39,17 +40,20 @@ struct Shared {
     /// The project's root; its configuration is read anew for every call, so that changes count at once.
     directory: PathBuf,
     slots: Arc<Semaphore>,
+    workshop: Arc<Workshop>,
 }
 
 impl SageServer {
     /// Reads nothing yet.
     pub fn new(context: Context) -> SageServer {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
-        SageServer(Arc::new(Shared { directory: context.project.root, slots }))
+        let workshop = Arc::default();
+        SageServer(Arc::new(Shared { directory: context.project.root, slots, workshop }))
     }
 
     fn call(&self, request: RequestContext<RoleServer>) -> Call {
-        Call::new(self.0.directory.clone(), self.0.slots.clone(), request)
+        let shared = &self.0;
+        Call::new(shared.directory.clone(), shared.slots.clone(), shared.workshop.clone(), request)
     }
 }
 

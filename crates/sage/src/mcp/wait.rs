@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use sage_core::run::{Run, State, Status};
+use sage_core::run::{Run, State, Unowned};
 use sage_core::wire::Progress;
 use sage_engine::open::{Engine, Snapshot};
 
@@ -79,7 +79,8 @@ impl Watch {
         let run = self.tail.run()?;
         let asking = questions(run);
         let before = *self.asked.get_or_insert(asking);
-        let stands = !run.status.open() || matches!(run.status, Status::Paused { until: None, .. });
+        // A question that was answered is not waited for any more, although nobody has gone on yet.
+        let stands = run.unowned(false) != Unowned::GoesOn;
         if stands || asking > before {
             return None;
         }

@@ -56,7 +56,10 @@ fn copy_dir(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         // What builds and earlier runs have left is not part of the sample.
-        if ["target", "node_modules", "state", "cache", "specs", "tickets", "work", "dist"].iter().any(|left| name == *left) {
+        if ["target", "node_modules", "state", "cache", "specs", "tickets", "work", "dist"]
+            .iter()
+            .any(|left| name == *left)
+        {
             continue;
         }
         if path.is_dir() {

@@ -20,7 +20,13 @@ fn the_feature_template_in_code_writes_the_same_documents() {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{document}: {error}"));
         assert!(text.lines().count() > 5, "{document}: {text}");
     }
-    for step in ["research/market", "research/skills", "specification/specify", "planning/tickets", "implementation/implement"] {
+    for step in [
+        "research/market",
+        "research/skills",
+        "specification/specify",
+        "planning/tickets",
+        "implementation/implement",
+    ] {
         assert_eq!(sage.state_of("saved-searches", step), "succeeded");
     }
     let spec = std::fs::read_to_string(sage.path("docs/specs/saved-searches/spec.md")).unwrap();
@@ -35,7 +41,8 @@ fn mend_goes_round_until_the_tests_pass() {
     sage.args(["run", "make it green", "-t", "mend"]).run().exit(0).stdout_has("round 2");
     let value = value(&sage, "make-it-green");
     assert_eq!(value["green"], true);
-    let mended: Vec<&Value> = value["rounds"].as_array().unwrap().iter().map(|round| &round["mended"]).collect();
+    let mended: Vec<&Value> =
+        value["rounds"].as_array().unwrap().iter().map(|round| &round["mended"]).collect();
     assert_eq!(mended, ["add.sh adds now", "greet.sh says Hello"]);
     assert_eq!(std::fs::read_to_string(sage.path("broken/add.sh")).unwrap(), before);
 }

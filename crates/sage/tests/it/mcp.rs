@@ -137,8 +137,13 @@ phases:
     let unknown = sage.args(["validate", "t"]).run().exit(2);
     unknown.stderr_has("there is no MCP server `serch`").stderr_has("research");
     // Of the servers that others use, too; those that cannot be used say why.
-    sage.write(".mcp.json", r#"{"mcpServers": {"serch": {"type": "http", "url": "http://127.0.0.1:1"}}}"#);
-    sage.args(["run", "x", "-t", "t"]).run().exit(2).stderr_has("reached by HTTP");
+    sage.write(".mcp.json", r#"{"mcpServers": {"serch": {"type": "sse", "url": "http://127.0.0.1:1"}}}"#);
+    sage.args(["run", "x", "-t", "t"]).run().exit(2).stderr_has("ask for `http`");
+    sage.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"serch": {"type": "http", "url": "http://example.com/mcp"}}}"#,
+    );
+    sage.args(["run", "x", "-t", "t"]).run().exit(2).stderr_has("must begin with https");
     sage.write(".mcp.json", r#"{"mcpServers": {"serch": {"command": "${NOPE:-no-such-program}"}}}"#);
     let missing = sage.args(["run", "x", "-t", "t"]).run().exit(2);
     missing.stderr_has("server `serch` cannot start: there is no program `no-such-program`");
@@ -150,8 +155,33 @@ phases:
     );
     sage.write(".mcp.json", &shared);
     sage.args(["run", "x", "-t", "t"]).run().exit(1);
-    assert!(sage.status("x").to_string().contains("unknown tool find"));
+    assert!(sage.status("x").to_string().contains("has no tool `find`"));
     sage.args(["config"]).run().exit(0).stdout_has("mcp.serch.command").stdout_has(".mcp.json");
     sage.write("sage.toml", toml.replace("timeout", "timeuot"));
     sage.args(["validate", "t"]).run().exit(2).stderr_has("timeuot");
+}
+
+// covers: R24, S2
+#[test]
+fn a_lost_call_that_does_no_harm_is_made_again() {
+    let template = "
+name: t
+phases:
+  - id: work
+    operations:
+      - { id: look, type: tool, params: { server: research, tool: slow, arguments: { ms: 3000 } } }
+      - { id: stay, type: tool, params: { server: research, tool: hang } }
+";
+    let sage = project(template, "");
+    // Known since it was used: the tool says of itself that it only reads.
+    sage.args(["tools", "call", "research/slow", "--arg", "ms=0"]).run().exit(0);
+    let before = starts(&sage).len();
+    let mut running = sage.args(["run", "x", "-t", "t"]).spawn();
+    running.until(|| starts(&sage).len() > before, "the server to start");
+    running.until(|| sage.engine().latest("x").is_some(), "the run");
+    assert!(running.kill());
+    sage.assert_nothing_alive();
+    sage.args(["resume", "x", "--no-wait"]).run().exit(4);
+    assert_eq!(sage.state_of("x", "work/stay"), "unknown", "nobody knows what this one does");
+    assert_eq!(sage.state_of("x", "work/look"), "succeeded");
 }

@@ -9,6 +9,8 @@ mod place;
 mod waiting;
 mod workflows;
 
+use crate::dsl::Sage;
+
 /// Two phases that are done at once.
 const QUICK: &str = r#"
 name: quick
@@ -42,3 +44,12 @@ phases:
     dependencies: [p]
     operations: { id: last, type: shell, params: { argv: [echo, '{{ steps["p/color"].result.choice }}'] } }
 "#;
+
+/// Of `SLOW`: each step once, the last one last.
+#[track_caller]
+fn assert_ran_once(sage: &Sage) {
+    let mut ran = sage.lines("ran");
+    assert_eq!(ran.last().map(String::as_str), Some("last"), "{ran:?}");
+    ran.sort();
+    assert_eq!(ran, ["last", "quick", "slow"]);
+}

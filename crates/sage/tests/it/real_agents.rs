@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::dsl::{DEADLINE, Sage, wait_until};
 
 /// Where the agents' programs are.
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     let given = std::env::var_os("SAGE_TEST_AGENTS").map(PathBuf::from);
     let target = PathBuf::from(env!("CARGO_BIN_EXE_sage"));
     let beside = target.ancestors().nth(2).map(|dir| dir.join("tools/agents/node_modules/.bin"));

@@ -279,7 +279,7 @@ fn skills_with_a_program_run_once_approved() {
         "#!/bin/sh\necho \"got $1 in $(basename \"$SAGE_SKILL\")\"\ntest \"$1\" != bad\n",
         0o755,
     );
-    skill("code", "main.ts", "export default 1\n", 0o644);
+    skill("code", "skill.ts", "return [input.n, 7]\n", 0o644);
     skill("still", "run.sh", "echo x\n", 0o644);
     skill("words", "notes.md", "x\n", 0o644);
     sage.sage("skills run echo hi")
@@ -293,7 +293,7 @@ fn skills_with_a_program_run_once_approved() {
     sage.sage("skills run echo bad").exit(1).stderr_has("exit status: 1");
     let told = sage.sage("skills run --json echo ok").exit(0).stderr_has("got ok").json();
     assert_eq!((&told["success"], &told["exitCode"]), (&json!(true), &json!(0)));
-    sage.sage("skills run code").exit(2).stderr_has("needs the script runtime");
+    sage.sage("skills run --json code n=2").exit(0).stdout_has("[2,7]");
     sage.sage("skills run still").exit(2).stderr_has("not executable");
     sage.sage("skills run words").exit(2).stderr_has("instructions for agents");
     sage.sage("skills run ehco").exit(2).stderr_has("did you mean `echo`?");

@@ -137,14 +137,21 @@ fn start(world: &World, feature: &str, text: &str) -> Result<Run, Failure> {
 }
 
 fn answer(world: &World, feature: &str) -> Result<(), Failure> {
-    Ok(runtime()?.block_on(engine(world).deliver(feature, Signal::approve("main/approve", "bench")))?)
+    runtime()?.block_on(engine(world).deliver(feature, Signal::approve("main/approve", "bench")))?;
+    Ok(())
 }
 
 /// Seconds from asking for the run to the start of `step`; to its end if that names none.
 fn resumed(world: &World, feature: &str, text: Option<&str>, step: &str) -> Result<f64, Failure> {
-    let edit = text.map(|text| RunEdited { template: frozen(text), templates: Vec::new(), inputs: Default::default() });
+    let edit = text.map(|text| RunEdited {
+        template: frozen(text),
+        templates: Vec::new(),
+        inputs: Default::default(),
+    });
     let (asked_ms, begun) = (Clock::System.now_ms(), Instant::now());
-    let Resumed::Owned(owned) = engine(world).resume(feature, ResumeRequest { edit, ..ResumeRequest::default() })? else {
+    let Resumed::Owned(owned) =
+        engine(world).resume(feature, ResumeRequest { edit, ..ResumeRequest::default() })?
+    else {
         return Err(Failure::failed("the run had nothing to resume"));
     };
     let run = runtime()?.block_on(owned.drive())?;

@@ -6,6 +6,7 @@
 mod check;
 mod machine;
 mod project;
+mod servers;
 
 pub use check::{Check, State};
 pub use machine::{repository, writable};

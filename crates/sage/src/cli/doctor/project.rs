@@ -7,11 +7,11 @@ use sage_engine::open::Engine;
 
 use super::check::Check;
 use super::machine::writable;
+use super::servers;
 use crate::cli::agents::{self, Row};
 use crate::cli::catalog::Catalog;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::install;
 use crate::cli::list;
 
 /// Less than this and journals cannot be written for long.
@@ -26,7 +26,8 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
     checks.push(Check::good("settings", settings(context)));
     checks.push(templates(context));
     checks.push(agents_of(&agents::probe_all(context)?));
-    checks.extend([servers(context), targets(context)]);
+    checks.extend(servers::checks(context)?);
+    checks.push(targets(context));
     checks.extend([limits(context), supervisor(&engine), abandoned(&engine)]);
     Ok(checks)
 }
@@ -34,7 +35,14 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
 /// Those that start no program and read no run: for whoever looks every few seconds.
 pub fn quick(context: &Context) -> Vec<Check> {
     let supervisor = supervisor(&context.engine());
-    vec![state(context), disk(context), servers(context), targets(context), limits(context), supervisor]
+    vec![
+        state(context),
+        disk(context),
+        servers::quick(context),
+        targets(context),
+        limits(context),
+        supervisor,
+    ]
 }
 
 /// The project cannot even be looked at.
@@ -116,25 +124,6 @@ fn agents_of(rows: &[Row]) -> Check {
     let told = rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.hint.as_ref()?)));
     told.fold(check, Check::hint)
         .hint("[agents.<name>] command = [...] in sage.toml: any program is an agent")
-}
-
-/// Looked for, not started: a server may do anything when it starts.
-fn servers(context: &Context) -> Check {
-    let servers = &context.config.servers;
-    let root = &context.project.root;
-    let missing = servers.known.iter().find(|(_, server)| server.program(root).is_none());
-    let check = match missing {
-        Some((name, server)) => {
-            Check::warn("servers", format!("`{name}` cannot start: there is no program `{}`", server.command))
-                .hint(install::hint(&server.command))
-        }
-        None if servers.known.is_empty() => Check::good("servers", "no MCP servers"),
-        None => {
-            let names: Vec<&String> = servers.known.keys().collect();
-            Check::good("servers", format!("{}: their programs are there", listed(&names)))
-        }
-    };
-    servers.notes.iter().fold(check, |check, note| check.hint(note.clone()))
 }
 
 /// What steps depend on outside, as far as runs have found it out.

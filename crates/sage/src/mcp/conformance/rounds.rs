@@ -126,7 +126,10 @@ fn with_state(
         Some(state) => match states.get(state) {
             Some(round) => Some(usize::from(*round)),
             None => {
-                return Err(ErrorData::invalid_params("this requestState was not given by this server", None));
+                return Err(ErrorData::invalid_params(
+                    "this requestState was not given by this server",
+                    None,
+                ));
             }
         },
     };

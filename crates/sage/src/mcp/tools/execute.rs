@@ -12,6 +12,7 @@ use super::super::args::Args;
 use super::super::call::{Call, MAX_WAIT_MS};
 use super::super::error::{Code, ToolError, given};
 use super::outcome;
+use super::take::after_owner;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Limits;
@@ -87,7 +88,9 @@ fn start(context: &Context, wish: Wish) -> Result<Vec<String>, ToolError> {
         prepare::plan(context, wanted, &mut |file, loaded, text| problems.take(file, loaded, text))
             .map_err(|failure| problems.explain(failure))?;
     prepare::check(context, &prepared, true)?;
-    let (record, notices) = context.engine().start_detached(prepared.request)?;
+    let (engine, request) = (context.engine(), prepared.request);
+    let (record, notices) =
+        after_owner(&engine, wish.feature.slug(), || engine.start_detached(request.clone()))?;
     notices.iter().for_each(drive::tell);
     Ok(hand_over(context, &record))
 }

@@ -12,6 +12,7 @@ mod resume;
 mod session;
 mod skill;
 pub mod status;
+mod take;
 mod validate;
 
 use super::answer::Answer;

@@ -10,6 +10,7 @@ use super::super::call::{Call, MAX_WAIT_MS};
 use super::super::error::{Code, ToolError, call_text};
 use super::execute::hand_over;
 use super::outcome;
+use super::take::after_owner;
 use crate::cli::context::Context;
 use crate::cli::drive;
 
@@ -36,7 +37,8 @@ fn begin(context: &Context, feature: &str, from: Option<String>) -> Result<Begun
         check_phase(&engine.read(feature).map_err(refused)?.run, phase)?;
     }
     let request = ResumeRequest { from: from.clone(), ..ResumeRequest::default() };
-    match engine.resume(feature, request).map_err(refused)? {
+    let resumed = after_owner(&engine, feature, || engine.resume(feature, request.clone()));
+    match resumed.map_err(refused)? {
         Resumed::Complete { run, notices } => {
             notices.iter().for_each(drive::tell);
             Ok(Begun { from: current_phase(&run).into(), notes: Vec::new() })

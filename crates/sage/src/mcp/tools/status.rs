@@ -57,6 +57,7 @@ fn hint(snapshot: &Snapshot, nothing_asked: bool) -> Option<String> {
             Some(format!("nobody runs it any more: {}", call_text("sage_workflow_resume", feature)))
         }
         Status::Running | Status::Paused { until: Some(_), .. } => None,
+        Status::Paused { .. } if snapshot.is_alive() => None,
         Status::Paused { .. } if nothing_asked => {
             Some(format!("it waits: {}", call_text("sage_workflow_resume", feature)))
         }

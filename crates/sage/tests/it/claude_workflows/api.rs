@@ -81,9 +81,11 @@ return [one, two, input.params.agentType, input.params.effort]"#,
     for path in paths {
         assert_eq!(sage.state_of("x", path), "succeeded");
     }
-    let wrong = returned("try { await agent('say x', { effort: 'huge' }) } catch (error) { return error.message }");
+    let wrong =
+        returned("try { await agent('say x', { effort: 'huge' }) } catch (error) { return error.message }");
     assert!(wrong.as_str().unwrap().contains("low, medium, high, xhigh, max"), "{wrong}");
-    let wrong = returned("try { await agent('say x', { scheme: {} }) } catch (error) { return error.message }");
+    let wrong =
+        returned("try { await agent('say x', { scheme: {} }) } catch (error) { return error.message }");
     assert!(wrong.as_str().unwrap().contains("schema"), "{wrong}");
 }
 
@@ -91,7 +93,9 @@ return [one, two, input.params.agentType, input.params.effort]"#,
 // covers: R21, S6
 #[test]
 fn a_worktree_without_changes_is_removed() {
-    let sage = script("return [await agent('say nothing', { label: 'idle', isolation: 'worktree' }), await agent('Paint the door red.', { label: 'busy', isolation: 'worktree' })]");
+    let sage = script(
+        "return [await agent('say nothing', { label: 'idle', isolation: 'worktree' }), await agent('Paint the door red.', { label: 'busy', isolation: 'worktree' })]",
+    );
     with_git(&sage);
     sage.sage("run x -t t").exit(0);
     sage.sage("gc --older-than 0s --keep 0").exit(0);
@@ -181,7 +185,9 @@ return [many, enough]"#;
     let value = returned(body);
     assert!(value[0].as_str().unwrap().contains("4096"), "{value}");
     assert_eq!(value[1], 4096);
-    let sage = script("let n = 0\ntry { for (;;) { await agent(`say ${n}`); n++ } } catch (error) { return [n, error.message] }");
+    let sage = script(
+        "let n = 0\ntry { for (;;) { await agent(`say ${n}`); n++ } } catch (error) { return [n, error.message] }",
+    );
     let config = std::fs::read_to_string(sage.path("sage.toml")).unwrap();
     sage.write("sage.toml", format!("{config}\n[scripts]\nmaxAgents = 5\n"));
     sage.sage("run x -t t").exit(0);

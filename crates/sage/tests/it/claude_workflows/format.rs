@@ -24,10 +24,26 @@ fn refused(text: &str, place: &str, words: &[&str]) {
 #[test]
 fn meta_is_a_pure_literal() {
     let rest = "return 1\n";
-    refused(&format!("const name = 'x'\nexport const meta = {{ name, description: 'd' }}\n{rest}"), "t.js", &[]);
-    refused(&format!("export const meta = {{ name: NAME, description: 'd' }}\n{rest}"), "t.js:1:29", &["meta", "^"]);
-    refused(&format!("export const meta = {{ name: 'x', description: `d ${{1}}` }}\n{rest}"), "t.js:1:", &["meta"]);
-    refused(&format!("export const meta = {{ name: 'x', description: 'd', ...more }}\n{rest}"), "t.js:1:", &["meta"]);
+    refused(
+        &format!("const name = 'x'\nexport const meta = {{ name, description: 'd' }}\n{rest}"),
+        "t.js",
+        &[],
+    );
+    refused(
+        &format!("export const meta = {{ name: NAME, description: 'd' }}\n{rest}"),
+        "t.js:1:29",
+        &["meta", "^"],
+    );
+    refused(
+        &format!("export const meta = {{ name: 'x', description: `d ${{1}}` }}\n{rest}"),
+        "t.js:1:",
+        &["meta"],
+    );
+    refused(
+        &format!("export const meta = {{ name: 'x', description: 'd', ...more }}\n{rest}"),
+        "t.js:1:",
+        &["meta"],
+    );
     refused(&format!("export const meta = make()\n{rest}"), "t.js:1:", &["meta"]);
     refused(&format!("export const meta = {{ name: 'x' }}\n{rest}"), "t.js:1:", &["description"]);
 }
@@ -58,7 +74,10 @@ fn nothing_is_imported() {
 // covers: R21
 #[test]
 fn await_and_return_stand_at_the_top() {
-    assert_eq!(returned("const a = await agent('say hi')\nif (a) return { a }\nreturn 'never'"), json!({"a": "hi"}));
+    assert_eq!(
+        returned("const a = await agent('say hi')\nif (a) return { a }\nreturn 'never'"),
+        json!({"a": "hi"})
+    );
     assert_eq!(returned("await agent('say hi')"), json!(null));
     let sage = script("\n\nthrow new Error('my own')");
     sage.sage("run x -t t").exit(1).stdout_has("my own").stdout_has("t.js:4:");
@@ -74,7 +93,10 @@ const tried = [() => Date.now(), () => Math.random(), () => new Date(), () => Da
 return { tried, x: new Date(0).toISOString(), y: new Date('2020-02-02').getUTCDate(), parse: Date.parse('1970-01-01T00:00:01Z'), is: new Date(1) instanceof Date }"#,
     );
     let tried = json!(["threw", "threw", "threw", "threw"]);
-    assert_eq!(value, json!({"tried": tried, "x": "1970-01-01T00:00:00.000Z", "y": 2, "parse": 1000, "is": true}));
+    assert_eq!(
+        value,
+        json!({"tried": tried, "x": "1970-01-01T00:00:00.000Z", "y": 2, "parse": 1000, "is": true})
+    );
 }
 
 // "No files, shell, network, Node API."
@@ -110,7 +132,10 @@ fn args_are_the_callers_value() {
 #[test]
 fn typescript_is_accepted_too() {
     let sage = project();
-    sage.write(".claude/workflows/typed.ts", whole("type A = { n: number }\nconst a: A = { n: 1 }\nreturn a.n as number"));
+    sage.write(
+        ".claude/workflows/typed.ts",
+        whole("type A = { n: number }\nconst a: A = { n: 1 }\nreturn a.n as number"),
+    );
     sage.sage("run x -t typed").exit(0);
     assert_eq!(value(&sage), json!(1));
 }
@@ -122,7 +147,9 @@ fn scripts_of_the_user_are_found_and_the_projects_come_first() {
     let sage = Sage::new();
     let user = sage.outside().join("claude-home");
     std::fs::create_dir_all(user.join("workflows")).unwrap();
-    let text = |name: &str, what: &str| format!("export const meta = {{ name: '{name}', description: 'd' }}\nreturn '{what}'\n");
+    let text = |name: &str, what: &str| {
+        format!("export const meta = {{ name: '{name}', description: 'd' }}\nreturn '{what}'\n")
+    };
     std::fs::write(user.join("workflows/mine.js"), text("mine", "of the user")).unwrap();
     std::fs::write(user.join("workflows/both.js"), text("both", "of the user")).unwrap();
     sage.write(".claude/workflows/both.js", text("both", "of the project"));

@@ -9,7 +9,9 @@ use crate::dsl::{DEADLINE, wait_until};
 // covers: R21, R5, LESSONS "Resume"
 #[test]
 fn an_edit_in_front_does_not_pay_again_for_the_rest() {
-    let list = |names: &str| whole(&format!("return await parallel({names}.map((name) => () => agent(`say ${{name}}`)))"));
+    let list = |names: &str| {
+        whole(&format!("return await parallel({names}.map((name) => () => agent(`say ${{name}}`)))"))
+    };
     let sage = script("");
     sage.write(".claude/workflows/t.js", list("['a', 'b', 'c']"));
     sage.sage("run x -t t").exit(0);
@@ -23,7 +25,9 @@ fn an_edit_in_front_does_not_pay_again_for_the_rest() {
 // covers: R21, R18, LESSONS "Quota"
 #[test]
 fn a_terminal_quota_parks_the_run() {
-    let sage = script("return await parallel([...Array(50).keys()].map((n) => () => agent(n === 0 ? 'quota' : `say ${n}`)))");
+    let sage = script(
+        "return await parallel([...Array(50).keys()].map((n) => () => agent(n === 0 ? 'quota' : `say ${n}`)))",
+    );
     sage.sage("run x -t t --parallel 1 --no-wait").exit(4);
     let status = sage.status("x");
     assert_eq!(status["status"], "paused", "{status}");
@@ -45,7 +49,9 @@ fn a_call_may_name_its_agent() {
 // covers: R21, R18
 #[test]
 fn a_budget_in_dollars_stops_the_script_too() {
-    let sage = script("let n = 0\ntry { while (n < 20) { await agent(`say ${n}`, { model: 'claude-haiku-4-5' }); n++ } } catch (error) { return ['over', error.code, n] }\nreturn ['not over', n]");
+    let sage = script(
+        "let n = 0\ntry { while (n < 20) { await agent(`say ${n}`, { model: 'claude-haiku-4-5' }); n++ } } catch (error) { return ['over', error.code, n] }\nreturn ['not over', n]",
+    );
     sage.sage("run x -t t --budget 0.005usd").exit(3);
     let value = value(&sage);
     assert_eq!((&value[0], &value[1]), (&"over".into(), &"budget".into()), "{value}");

@@ -60,7 +60,9 @@ fn pipeline_with_the_real_claude_code() {
     ]))
     .unwrap();
     let Some(sage) = with_script(&model, "pipeline") else { return };
-    sage.args(["run", "x", "-t", "pipeline", "--agent", "claude", "-i", r#"args=["a.py","b.py"]"#]).run().exit(0);
+    sage.args(["run", "x", "-t", "pipeline", "--agent", "claude", "-i", r#"args=["a.py","b.py"]"#])
+        .run()
+        .exit(0);
     let value = value(&sage);
     assert_eq!(value[0]["mended"], false, "{value}");
     assert_eq!(value[1]["mended"], "mended", "{value}");

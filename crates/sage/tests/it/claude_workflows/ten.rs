@@ -19,14 +19,18 @@ fn run(name: &str, more: &[&str], exit: i32) -> (Sage, Value) {
 #[test]
 fn fan_out_with_a_schema() {
     let (sage, value) = run("fan-out", &[], 0);
-    let titles: Vec<&str> = value["findings"].as_array().unwrap().iter().map(|it| it["title"].as_str().unwrap()).collect();
+    let titles: Vec<&str> =
+        value["findings"].as_array().unwrap().iter().map(|it| it["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["open door", "no test", "slow loop"]);
     assert_eq!(value["report"], "About open door, no test, slow loop.");
     assert_eq!(asked(&sage).len(), 4);
     let status = sage.status("x");
     assert_eq!(status["verdict"], "succeeded");
     assert_eq!(status["metrics"]["totalTokens"], 4_000);
-    sage.sage("logs x").exit(0).stdout_has("3 findings from 3 reviewers").stdout_has("review/review-security");
+    sage.sage("logs x")
+        .exit(0)
+        .stdout_has("3 findings from 3 reviewers")
+        .stdout_has("review/review-security");
 }
 
 // covers: R21; CLAUDE_WORKFLOWS "pipeline"
@@ -35,7 +39,10 @@ fn files_through_a_pipeline() {
     let (_, value) = run("pipeline", &[], 0);
     let list = value.as_array().unwrap();
     assert_eq!(list.len(), 4);
-    assert_eq!(list[1], json!({"file": "b.py", "index": 1, "summary": "the text of b.py", "ok": false, "why": "a typo", "mended": "mended"}));
+    assert_eq!(
+        list[1],
+        json!({"file": "b.py", "index": 1, "summary": "the text of b.py", "ok": false, "why": "a typo", "mended": "mended"})
+    );
     assert_eq!(list[3]["mended"], false);
     let (_, value) = run("pipeline", &["-i", r#"args=["b.py"]"#], 0);
     assert_eq!(value.as_array().unwrap().len(), 1);
@@ -72,10 +79,16 @@ fn workflows_inside_of_workflows() {
 #[test]
 fn the_budget_refuses_further_agents() {
     let (sage, value) = run("budget", &["--budget", "3000"], 0);
-    assert_eq!(value, json!({"parts": 3, "refused": true, "words": true, "total": 3_000, "left": 0, "spent": 3_000}));
+    assert_eq!(
+        value,
+        json!({"parts": 3, "refused": true, "words": true, "total": 3_000, "left": 0, "spent": 3_000})
+    );
     assert_eq!(asked(&sage).len(), 3);
     let (_, value) = run("budget", &[], 0);
-    assert_eq!(value, json!({"parts": 20, "refused": false, "words": false, "total": null, "left": null, "spent": 20_000}));
+    assert_eq!(
+        value,
+        json!({"parts": 20, "refused": false, "words": false, "total": null, "left": null, "spent": 20_000})
+    );
 }
 
 pub fn git(sage: &Sage, args: &[&str]) -> String {
@@ -115,7 +128,11 @@ fn dead_agents_are_null_and_named() {
     assert_eq!(value["piped"], json!([2, null, 6]));
     assert_eq!(value["sum"], "Sum up 3 of 5 parts: did part 1.; did part 3.; did part 5.");
     let status = sage.status("x");
-    assert_eq!((&status["status"], &status["verdict"]), (&"completed".into(), &"degraded".into()), "{status:#}");
+    assert_eq!(
+        (&status["status"], &status["verdict"]),
+        (&"completed".into(), &"degraded".into()),
+        "{status:#}"
+    );
     for step in ["work/part-2", "work/part-4"] {
         assert_eq!(sage.state_of("x", step), "failed");
         let told = status.to_string();
@@ -144,7 +161,10 @@ fn map_and_reduce_over_arguments() {
     assert_eq!(value, json!({"files": 20, "total": total, "rounds": 3}));
     assert_eq!(asked(&sage).len(), 20 + 7 + 3 + 1);
     let sage = project();
-    sage.sage("run x -t map-reduce").exit(1).stdout_has("args.files must be a list").stdout_has("map-reduce.js:8:");
+    sage.sage("run x -t map-reduce")
+        .exit(1)
+        .stdout_has("args.files must be a list")
+        .stdout_has("map-reduce.js:8:");
 }
 
 // covers: R21

@@ -107,7 +107,8 @@ fn a_tool_of_a_server_is_called() {
   return { echoed, failed };"#,
     );
     let (binary, starts) = (env!("CARGO_BIN_EXE_sage"), sage.path("starts"));
-    let config = format!("[mcp.research]\ncommand = {binary:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\n");
+    let config =
+        format!("[mcp.research]\ncommand = {binary:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\n");
     sage.write("sage.toml", config);
     sage.sage("run x -t t").exit(0);
     let value = value(&sage);
@@ -127,7 +128,8 @@ fn a_named_operation_is_called_and_sees_earlier_results() {
   sage.phase("Then");
   return await sage.run("our.sum", {}, { steps: { "research/look": market } });"#,
     );
-    let look = "---\nkind: agent\nagent: counter\nparams: { at: nothing }\n---\nLook at the {{ params.at }}.\n";
+    let look =
+        "---\nkind: agent\nagent: counter\nparams: { at: nothing }\n---\nLook at the {{ params.at }}.\n";
     let sum = "---\nkind: agent\nagent: counter\n---\n{% for name, step in steps | items %}{{ name }}={{ step.result }}{% endfor %}\n";
     sage.write(".sage/operations/our.look.md", look);
     sage.write(".sage/operations/our.sum.md", sum);
@@ -141,8 +143,12 @@ fn a_named_operation_is_called_and_sees_earlier_results() {
 // covers: R21
 #[test]
 fn inputs_title_feature_and_budget_are_known() {
-    let sage = flow("return { input, feature: sage.feature, title: sage.title, total: sage.budget.total, left: String(sage.budget.remaining()) };");
-    sage.args(["run", "Blue Sky", "-t", "t", "-i", "n=3", "-i", "list=[1,2]", "-i", "word=yes please"]).run().exit(0);
+    let sage = flow(
+        "return { input, feature: sage.feature, title: sage.title, total: sage.budget.total, left: String(sage.budget.remaining()) };",
+    );
+    sage.args(["run", "Blue Sky", "-t", "t", "-i", "n=3", "-i", "list=[1,2]", "-i", "word=yes please"])
+        .run()
+        .exit(0);
     let value = sage.sage("result blue-sky main/script").exit(0).json();
     let input = json!({"n": 3, "list": [1, 2], "word": "yes please"});
     let expected = json!({"input": input, "feature": "blue-sky", "title": "Blue Sky", "total": null, "left": "Infinity"});
@@ -238,7 +244,10 @@ fn code_may_be_javascript_and_of_any_extension() {
 // covers: R21
 #[test]
 fn a_function_declaration_is_a_workflow_too() {
-    let sage = Sage::new().code("t", "export default async function main(sage: Sage, input: { n: number }) {\n  return input.n + 1;\n}\n");
+    let sage = Sage::new().code(
+        "t",
+        "export default async function main(sage: Sage, input: { n: number }) {\n  return input.n + 1;\n}\n",
+    );
     sage.sage("run x -t t -i n=1").exit(0);
     assert_eq!(value(&sage), json!(2));
 }

@@ -6,7 +6,9 @@ use super::{flow, paths, ran, value, whole};
 use crate::dsl::Sage;
 
 fn shell(name: &str) -> String {
-    format!("out.push((await sage.shell(\"echo {name} >> ran; echo {name}\", {{ label: \"{name}\" }})).stdout.trim());\n")
+    format!(
+        "out.push((await sage.shell(\"echo {name} >> ran; echo {name}\", {{ label: \"{name}\" }})).stdout.trim());\n"
+    )
 }
 
 fn body(names: &[&str]) -> String {
@@ -79,7 +81,9 @@ fn a_hundred_in_another_order_and_one_more() {
 #[test]
 fn a_result_that_changes_a_prompt_runs_that_call_again() {
     let body = |first: &str| {
-        format!("const a = await sage.shell(\"echo run-a >> ran; {first}\");\nconst b = await sage.shell(`echo b-${{a.stdout.trim()}} >> ran`);\nawait sage.shell(\"echo aside >> ran\");\nreturn 1;")
+        format!(
+            "const a = await sage.shell(\"echo run-a >> ran; {first}\");\nconst b = await sage.shell(`echo b-${{a.stdout.trim()}} >> ran`);\nawait sage.shell(\"echo aside >> ran\");\nreturn 1;"
+        )
     };
     let sage = flow(&body("echo 1"));
     sage.sage("run x -t t").exit(0);
@@ -95,7 +99,11 @@ fn a_result_that_changes_a_prompt_runs_that_call_again() {
 // covers: R21, R5
 #[test]
 fn equal_calls_are_told_apart_by_their_number() {
-    let times = |n: u32| format!("for (let i = 0; i < {n}; i++) await sage.shell('echo same >> ran', {{ label: 'same' }});\nreturn {n};");
+    let times = |n: u32| {
+        format!(
+            "for (let i = 0; i < {n}; i++) await sage.shell('echo same >> ran', {{ label: 'same' }});\nreturn {n};"
+        )
+    };
     let sage = flow(&times(3));
     sage.sage("run x -t t").exit(0);
     assert_eq!(ran(&sage).len(), 3);
@@ -122,9 +130,11 @@ fn a_new_label_or_timeout_is_no_change() {
 // covers: R21, R5
 #[test]
 fn an_edit_of_a_failed_run_mends_it() {
-    let sage = flow("await sage.shell('echo a >> ran'); await sage.shell('echo b >> ran; exit 1'); return 1;");
+    let sage =
+        flow("await sage.shell('echo a >> ran'); await sage.shell('echo b >> ran; exit 1'); return 1;");
     sage.sage("run x -t t").exit(1);
-    let sage = sage.code("t", &whole("await sage.shell('echo a >> ran'); await sage.shell('echo c >> ran'); return 2;"));
+    let sage = sage
+        .code("t", &whole("await sage.shell('echo a >> ran'); await sage.shell('echo c >> ran'); return 2;"));
     // Without `-t` the run keeps the code that it began with, and says so.
     sage.sage("resume x").exit(1).stderr_has("has changed").stderr_has("sage resume x -t");
     assert_eq!(ran(&sage), ["a", "b", "b"]);
@@ -135,7 +145,9 @@ fn an_edit_of_a_failed_run_mends_it() {
 // covers: R21, R5
 #[test]
 fn an_edit_while_it_waits_is_taken() {
-    let sage = flow("await sage.shell('echo a >> ran'); await sage.approve('go?'); await sage.shell('echo old >> ran'); return 1;");
+    let sage = flow(
+        "await sage.shell('echo a >> ran'); await sage.approve('go?'); await sage.shell('echo old >> ran'); return 1;",
+    );
     sage.sage("run x -t t").exit(4);
     let sage = sage.code("t", &whole("await sage.shell('echo a >> ran'); await sage.approve('go?'); await sage.shell('echo new >> ran'); return 2;"));
     sage.sage("approve x").exit(0);

@@ -22,7 +22,8 @@ fn most_at_once(journal: &Journal) -> usize {
 // covers: R21, P10
 #[test]
 fn the_runs_limit_holds_for_code() {
-    let body = "await Promise.all([...Array(8).keys()].map((n) => sage.shell(`sleep 0.05; echo ${n}`))); return 1;";
+    let body =
+        "await Promise.all([...Array(8).keys()].map((n) => sage.shell(`sleep 0.05; echo ${n}`))); return 1;";
     for (limit, most) in [("1", 1), ("3", 3)] {
         let sage = flow(body);
         sage.sage(&format!("run x -t t --parallel {limit}")).exit(0);
@@ -117,9 +118,11 @@ fn code_reaches_nothing_but_its_calls() {
 // covers: R21
 #[test]
 fn two_scripts_of_one_project_are_strangers() {
-    let sage = Sage::new()
-        .code("a", &super::whole("globalThis.seen = 1; Array.prototype.odd = 1; return 1;"))
-        .code("b", &super::whole("return [typeof globalThis.seen, typeof [].odd, await sage.workflow('a')];"));
+    let sage =
+        Sage::new().code("a", &super::whole("globalThis.seen = 1; Array.prototype.odd = 1; return 1;")).code(
+            "b",
+            &super::whole("return [typeof globalThis.seen, typeof [].odd, await sage.workflow('a')];"),
+        );
     sage.sage("run x -t b").exit(0);
     assert_eq!(value(&sage), json!(["undefined", "undefined", 1]));
 }

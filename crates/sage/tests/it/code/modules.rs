@@ -21,8 +21,14 @@ export default async (sage, input) => {
 
 fn project() -> Sage {
     let sage = Sage::new().code("t", MAIN);
-    sage.write(".sage/templates/lib.ts", "export type Kind = \"a\" | \"b\";\nexport const twice = (text: Kind): string => text + text;\n");
-    sage.write(".sage/templates/parts/deep.ts", "import { twice } from \"../lib.ts\";\nexport const name = twice(\"a\") + \"!\";\n");
+    sage.write(
+        ".sage/templates/lib.ts",
+        "export type Kind = \"a\" | \"b\";\nexport const twice = (text: Kind): string => text + text;\n",
+    );
+    sage.write(
+        ".sage/templates/parts/deep.ts",
+        "import { twice } from \"../lib.ts\";\nexport const name = twice(\"a\") + \"!\";\n",
+    );
     sage
 }
 

@@ -16,7 +16,8 @@ phases:
 // covers: R21, P2
 #[test]
 fn code_calls_a_template() {
-    let sage = flow("const said = await sage.workflow('inner', { who: 'me' });\nreturn said;").template("inner", INNER);
+    let sage = flow("const said = await sage.workflow('inner', { who: 'me' });\nreturn said;")
+        .template("inner", INNER);
     sage.sage("run x -t t").exit(0);
     assert_eq!(ran(&sage), ["me"]);
     let value = value(&sage);
@@ -28,7 +29,9 @@ fn code_calls_a_template() {
 #[test]
 fn code_calls_code_and_gets_what_it_returned() {
     let inner = "sage.phase('Deep');\nconst said = await sage.shell(`echo ${input.n} >> ran; echo ${input.n * 2}`, { label: 'double' });\nreturn Number(said.stdout);";
-    let sage = flow("const all = await Promise.all([1, 2].map((n) => sage.workflow('inner', { n })));\nreturn all;").code("inner", &whole(inner));
+    let sage =
+        flow("const all = await Promise.all([1, 2].map((n) => sage.workflow('inner', { n })));\nreturn all;")
+            .code("inner", &whole(inner));
     sage.sage("run x -t t").exit(0);
     assert_eq!((value(&sage), ran(&sage)), (json!([2, 4]), vec!["1".to_owned(), "2".to_owned()]));
     let paths = paths(&sage);
@@ -38,8 +41,9 @@ fn code_calls_code_and_gets_what_it_returned() {
 // covers: R21, R7
 #[test]
 fn a_failed_inner_workflow_is_an_error_that_can_be_caught() {
-    let sage = flow("try { await sage.workflow('inner'); return 'no'; } catch (error) { return error.message; }")
-        .code("inner", &whole("await sage.shell('exit 5', { label: 'bad' });"));
+    let sage =
+        flow("try { await sage.workflow('inner'); return 'no'; } catch (error) { return error.message; }")
+            .code("inner", &whole("await sage.shell('exit 5', { label: 'bad' });"));
     sage.sage("run x -t t").exit(0);
     let value = value(&sage);
     assert!(value.as_str().unwrap().contains("exit code 5"), "{value}");

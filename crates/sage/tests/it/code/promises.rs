@@ -90,7 +90,15 @@ fn loops_and_conditions_decide_by_results() {
     sage.sage("run x -t t").exit(0);
     assert_eq!(value(&sage), json!(5));
     assert_eq!(sage.lines("ran"), ["0", "1", "2", "3", "4", "end"]);
-    let steps = ["main/script", "main/step", "main/step[1]", "main/step[2]", "main/step[3]", "main/step[4]", "main/even"];
+    let steps = [
+        "main/script",
+        "main/step",
+        "main/step[1]",
+        "main/step[2]",
+        "main/step[3]",
+        "main/step[4]",
+        "main/even",
+    ];
     assert_eq!(paths(&sage), steps);
 }
 
@@ -138,7 +146,9 @@ fn what_is_thrown_has_its_line() {
 // covers: R21
 #[test]
 fn a_promise_that_nobody_awaits_is_no_accident() {
-    let sage = flow("sage.shell('exit 1').catch(() => 0); const it = sage.shell('echo a >> ran'); await sage.shell('true'); await it; return 'ok';");
+    let sage = flow(
+        "sage.shell('exit 1').catch(() => 0); const it = sage.shell('echo a >> ran'); await sage.shell('true'); await it; return 'ok';",
+    );
     sage.sage("run x -t t").exit(0);
     assert_eq!(value(&sage), json!("ok"));
     assert_eq!(ran(&sage), ["a"]);
@@ -150,7 +160,8 @@ fn nothing_at_all_is_a_workflow() {
     let sage = flow("");
     sage.sage("run x -t t").exit(0);
     assert_eq!(value(&sage), json!(null));
-    let values = Sage::new().code("t", "export default async () => ({ a: undefined, b: NaN, c: [undefined], d: new Date(0) });");
+    let values = Sage::new()
+        .code("t", "export default async () => ({ a: undefined, b: NaN, c: [undefined], d: new Date(0) });");
     values.sage("run x -t t").exit(0);
     assert_eq!(value(&values), json!({"b": null, "c": [null], "d": "1970-01-01T00:00:00.000Z"}));
 }

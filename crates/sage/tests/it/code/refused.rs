@@ -39,14 +39,21 @@ fn a_module_without_a_workflow_is_refused() {
     let sage = Sage::new().code("t", "export const a = 1;\n");
     let told = sage.sage("run x -t t");
     assert!([1, 2].contains(&told.code));
-    assert!((told.stdout.clone() + &told.stderr).contains("export default"), "{}{}", told.stdout, told.stderr);
+    assert!(
+        (told.stdout.clone() + &told.stderr).contains("export default"),
+        "{}{}",
+        told.stdout,
+        told.stderr
+    );
 }
 
 // covers: R21
 #[test]
 fn a_file_of_nonsense_is_an_error_and_no_accident() {
     let nested = "[".repeat(100_000);
-    for text in ["", "\u{0}\u{1}", "}{", "export default 3", "export default async () => { yield }", nested.as_str()] {
+    for text in
+        ["", "\u{0}\u{1}", "}{", "export default 3", "export default async () => { yield }", nested.as_str()]
+    {
         let sage = Sage::new().code("t", text);
         let told = sage.sage("run x -t t");
         assert!([1, 2].contains(&told.code), "{:?}: {}", &text[..text.len().min(20)], told.code);

@@ -82,7 +82,11 @@ fn a_sleep_outlives_its_owner() {
   return slept;"#,
     );
     let running = sage.spawn("run x -t t");
-    wait_until(|| sage.engine().latest("x").is_some() && sage.journal("x").started().len() == 1, DEADLINE, "the sleep");
+    wait_until(
+        || sage.engine().latest("x").is_some() && sage.journal("x").started().len() == 1,
+        DEADLINE,
+        "the sleep",
+    );
     let begun = std::time::Instant::now();
     running.kill();
     sage.sage("resume x").exit(0);
@@ -104,12 +108,18 @@ fn large_prompts_and_results_are_kept_beside_the_journal() {
   const again = await sage.agent("small", { prompt: shown.stdout.slice(0, 70_000), agent: "echo" });
   return { back: back.length, shown: shown.stdout.length, again: again.length, whole: "z".repeat(80_000) };"#,
     );
-    sage.write("sage.toml", "[agents.echo]\nadapter = \"command\"\ncommand = [\"sh\", \"-c\", 'echo agent >> ran; cat']\n");
+    sage.write(
+        "sage.toml",
+        "[agents.echo]\nadapter = \"command\"\ncommand = [\"sh\", \"-c\", 'echo agent >> ran; cat']\n",
+    );
     sage.sage("run x -t t").exit(4);
     sage.sage("approve x").exit(0);
     sage.sage("resume x").exit(0);
     let value = value(&sage);
-    assert_eq!((&value["back"], &value["shown"], &value["again"]), (&100_000.into(), &200_000.into(), &70_000.into()));
+    assert_eq!(
+        (&value["back"], &value["shown"], &value["again"]),
+        (&100_000.into(), &200_000.into(), &70_000.into())
+    );
     assert_eq!(value["whole"].as_str().unwrap().len(), 80_000);
     assert_eq!(ran(&sage), ["agent", "agent", "shell"]);
     let journal = std::fs::metadata(sage.latest_dir("x").join("journal.jsonl")).unwrap().len();
@@ -142,7 +152,9 @@ fn logged_lines_are_not_said_again() {
 // covers: R21, R5
 #[test]
 fn resume_from_a_call_runs_it_again() {
-    let sage = flow("await sage.shell('echo a >> ran', { label: 'a' }); await sage.shell('echo b >> ran', { label: 'b' }); return 1;");
+    let sage = flow(
+        "await sage.shell('echo a >> ran', { label: 'a' }); await sage.shell('echo b >> ran', { label: 'b' }); return 1;",
+    );
     sage.sage("run x -t t").exit(0);
     sage.sage("resume x --from main/b").exit(0);
     assert_eq!(ran(&sage), ["a", "b", "b"]);

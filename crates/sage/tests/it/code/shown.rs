@@ -31,7 +31,11 @@ fn step<'a>(status: &'a Value, path: &str) -> &'a Value {
 fn status_lists_the_script_and_its_calls() {
     let sage = done();
     let status = sage.status("x");
-    assert_eq!((&status["status"], &status["verdict"]), (&"completed".into(), &"succeeded".into()), "{status:#}");
+    assert_eq!(
+        (&status["status"], &status["verdict"]),
+        (&"completed".into(), &"succeeded".into()),
+        "{status:#}"
+    );
     for (path, state) in [
         ("main/script", "succeeded"),
         ("research/market", "succeeded"),

@@ -19,7 +19,7 @@ fn client(sage: &Sage) -> Client {
 fn a_template_that_is_wrong_starts_nothing() {
     let cycle = "name: c\nphases:\n  - id: a\n    dependencies: [b]\n    operations: { id: x, type: shell, params: { run: 'true' } }\n  - id: b\n    dependencies: [a]\n    operations: { id: y, type: shell, params: { run: 'true' } }\n";
     let sage =
-        Sage::new().template("cycle", cycle).template("wrong", &step("type: shel")).template("t", QUICK);
+        Sage::new().template("cycle", cycle).template("wrong", &step("type: shel")).template("quick", QUICK);
     let mut client = client(&sage);
     let mut run =
         |template: &str| client.call("sage_workflow_execute", json!({"feature": "x", "template": template}));
@@ -27,9 +27,9 @@ fn a_template_that_is_wrong_starts_nothing() {
     assert!(error["message"].as_str().unwrap().contains("a -> b -> a"), "{error}");
     let error = run("wrong").error("WORKFLOW_VALIDATION_ERROR");
     assert!(error["message"].as_str().unwrap().contains("wrong.yaml:5:"), "{error}");
-    let error = run("tt").error("WORKFLOW_VALIDATION_ERROR");
-    assert!(error["hint"].as_str().unwrap().contains("did you mean `t`"), "{error}");
-    let inputs = json!({"feature": "x", "template": "t", "options": {"budget": "much"}});
+    let error = run("quik").error("WORKFLOW_VALIDATION_ERROR");
+    assert!(error["hint"].as_str().unwrap().contains("did you mean `quick`"), "{error}");
+    let inputs = json!({"feature": "x", "template": "quick", "options": {"budget": "much"}});
     let error = client.call("sage_workflow_execute", inputs).error("WORKFLOW_VALIDATION_ERROR");
     assert!(error["message"].as_str().unwrap().contains("much"), "{error}");
     assert!(

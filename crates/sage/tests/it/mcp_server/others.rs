@@ -28,6 +28,7 @@ fn sessions_are_made_shown_and_deleted() {
 #[test]
 fn handoffs_go_from_role_to_role() {
     let sage = Sage::new();
+    sage.write("plan.md", "# The plan");
     let mut client = Client::start(&sage, Era::Stateless);
     let mut call = |args: Value| client.call("sage_handoff", args);
     let draft = json!({
@@ -135,4 +136,34 @@ fn runs_can_be_read_as_resources() {
         }
         client.call("sage_workflow_cancel", json!({"feature": "x"})).good();
     }
+}
+
+// covers: R16, R21
+#[test]
+fn other_servers_are_used_in_code() {
+    let sage = Sage::new();
+    let starts = sage.path("starts").display().to_string();
+    let toml = format!(
+        "[mcp.research]\ncommand = {:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\ntimeout = \"60s\"\n",
+        env!("CARGO_BIN_EXE_sage"),
+    );
+    sage.write("sage.toml", &toml);
+    let mut client = Client::start(&sage, Era::Stateless);
+    let found = client.call("sage_tools_search", json!({"query": "echo", "detail": "signatures"})).good();
+    assert!(found["tools"].as_str().unwrap().contains("servers/research"), "{found}");
+    let code = "import { echo } from \"servers/research\";\nconst said = await echo({ a: 20 });\nreturn said.a + 22;";
+    let ran = client.call("sage_code_run", json!({"code": code})).good();
+    assert_eq!((&ran["value"], &ran["calls"]), (&42.into(), &1.into()), "{ran}");
+    let again = client.call("sage_code_run", json!({"code": "return 1", "session": ran["session"]})).good();
+    assert_eq!(again["session"], ran["session"]);
+    let error =
+        client.call("sage_code_run", json!({"code": "return 1 +;"})).error("WORKFLOW_VALIDATION_ERROR");
+    assert!(error["message"].as_str().unwrap().contains(":1:"), "{error}");
+    client.call("sage_code_run", json!({"code": "for (;;) {}", "timeoutMs": 500})).error("TIMEOUT_EXCEEDED");
+    let save = json!({"code": "return 1", "save": {"name": "one", "description": "gives one"}});
+    assert_eq!(client.call("sage_code_run", save).good()["saved"]["approved"], false);
+    let lines = std::fs::read_to_string(&starts).unwrap().lines().count();
+    assert_eq!(lines, 1, "one server for all calls");
+    client.hang_up();
+    wait_until(|| sage.processes().is_empty(), DEADLINE, "everything to end");
 }

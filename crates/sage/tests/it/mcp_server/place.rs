@@ -25,8 +25,10 @@ fn a_server_is_there_at_once_and_small() {
     // Without optimisation, on a machine that does other things, too.
     assert!(took < Duration::from_secs(5), "{took:?}");
     assert!(kb < 60_000, "{kb} KB");
-    let tokens = serde_json::to_string(&client.tools).unwrap().len() / 4;
-    println!("about {tokens} tokens of definitions");
+    // A client shows them to its model in every conversation.
+    let tokens = sage_engine::tokens::count(&serde_json::to_string(&client.tools).unwrap());
+    println!("{tokens} tokens of definitions");
+    assert!(tokens < 3_500, "{tokens}");
     assert!(!sage.path(".sage/state").exists(), "looking writes nothing");
     client.hang_up();
 }
