@@ -14,3 +14,6 @@ pub mod strip;
 pub mod tools;
 pub mod typing;
 pub mod workflow;
+
+/// Types of `sage` and of the globals of Claude Code's scripts, for editors and `tsc`.
+pub const DECLARATIONS: &str = include_str!("sage.d.ts");

@@ -98,7 +98,7 @@ fn text_never_becomes_code() {
         value(
             "[typeof WeakRef, typeof Atomics, typeof SharedArrayBuffer, typeof FinalizationRegistry, typeof performance, typeof require, typeof process, typeof fetch, typeof setTimeout]"
         ),
-        Ok(format!("[{}]", vec!["\"undefined\""; 9].join(",")))
+        Ok(format!("[{}]", ["\"undefined\""; 9].join(",")))
     );
 }
 

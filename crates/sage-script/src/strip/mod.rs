@@ -28,7 +28,7 @@ use sage_core::template::Span;
 pub use scan::Scan;
 
 /// Longer scripts are somebody's data; they belong into a file that a step reads.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = 256 << 10;
 
 /// What a text is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,8 @@ fn read(text: &str, form: Form) -> Result<Stripped, Vec<Diagnostic>> {
 fn told(problem: &OxcDiagnostic) -> Diagnostic {
     let mut labels = problem.labels.iter();
     let place = |label: &oxc::diagnostics::LabeledSpan| Span {
-        start: label.offset() as u32,
-        end: (label.offset() + label.len()) as u32,
+        start: label.offset(),
+        end: label.offset() + label.len(),
     };
     let first = labels.next();
     let span = first.map_or(Span { start: 0, end: 0 }, place);

@@ -63,7 +63,8 @@
     // Inputs have names; any other value is the one that is called `args`.
     const named = inputs !== null && typeof inputs === "object" && !Array.isArray(inputs);
     const params = inputs === undefined ? { template } : { template, inputs: named ? inputs : { args: inputs } };
-    return call({ type: "workflow", params }, template, undefined, undefined, false);
+    const label = template.slice(template.lastIndexOf("/") + 1).replace(/\.[cm]?[jt]s$/, "");
+    return call({ type: "workflow", params }, label, undefined, undefined, false);
   };
   const parallel = async (thunks) => {
     functions("parallel", thunks);

@@ -230,7 +230,8 @@ impl Driver {
             .unwrap_or_default();
         let calls = state.record.made();
         let name = &self.start.program.name;
-        broken(format!("stuck: `{name}` awaits something that nobody will answer, after {calls} calls{last}"))
+        let calls = if calls == 1 { "1 call".into() } else { format!("{calls} calls") };
+        broken(format!("stuck: `{name}` awaits something that nobody will answer, after {calls}{last}"))
     }
 
     /// A limit, or an engine that cannot go on: never the script's own verdict.

@@ -3,38 +3,41 @@
 //! A label, a group, a timeout or a retry can change between two runs of a script without a finished call being
 //! paid for again.
 
-use sage_core::digest::Digest;
-use serde_json::{Map, Value};
+use sage_core::digest::{Digest, canonical};
+use serde_json::Value;
 
-/// Fields of an operation that determine its result.
+/// Fields of an operation that determine its result, sorted as canonical JSON has them.
 const DETERMINE: [&str; 13] = [
-    "type",
+    "agent",
+    "expect",
+    "filter",
+    "isolation",
+    "model",
+    "output",
     "params",
     "prompt",
-    "agent",
-    "model",
-    "schema",
-    "isolation",
-    "session",
     "role",
-    "expect",
-    "output",
-    "filter",
+    "schema",
+    "session",
     "steps",
+    "type",
 ];
 
 /// `key` is the script's own: equal calls with different keys are different.
 pub(super) fn identity(operation: &Value, key: &str) -> Digest {
-    let mut known = Map::new();
+    // Canonical JSON of the fields that count, without a copy of them: `[key, {..}]`.
+    let mut text = format!("[{},{{", Value::from(key));
     for name in DETERMINE {
         if let Some(value) = operation.get(name) {
-            known.insert(name.to_owned(), value.clone());
+            text.push('"');
+            text.push_str(name);
+            text.push_str("\":");
+            text.push_str(&canonical(value));
+            text.push(',');
         }
     }
-    if !key.is_empty() {
-        known.insert("key".to_owned(), Value::String(key.to_owned()));
-    }
-    Digest::of_json(&Value::Object(known))
+    text.push_str("}]");
+    Digest::of(text.as_bytes())
 }
 
 #[cfg(test)]

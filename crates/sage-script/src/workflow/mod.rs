@@ -29,9 +29,6 @@ use sage_core::port::script::{ScriptFailure, ScriptHost, ScriptRun, ScriptSays, 
 
 use crate::isolate::Stop;
 
-/// Types of `sage` and of the globals of Claude Code's scripts, for editors and `tsc`.
-pub const DECLARATIONS: &str = include_str!("sage.d.ts");
-
 /// The thread's stack beyond what the script may use.
 const OWN_STACK: usize = 4 << 20;
 

@@ -37,6 +37,7 @@ pub fn show(
     let budget = settings.budget.or(ready.template.budget);
     let agents =
         ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();
+    let code = ready.template.phases.iter().flat_map(|p| &p.operations).any(|op| op.kind == Kind::Script);
     let plan = Plan::new(ready.template).map_err(|error| Failure::usage(error.to_string()))?;
     let width = plan.batches().iter().map(Vec::len).max().unwrap_or(0);
     if json {
@@ -59,6 +60,9 @@ pub fn show(
         settings.parallel
     );
     print(format_args!("{counted}; {}. Nothing was started.\n", plural(agents as u64, "agent step")));
+    if code {
+        print("What code calls is known when it runs: it is in none of these numbers.\n");
+    }
     tell_cached(&cached);
     if !projection.steps.is_empty() {
         table(&projection, prices.as_of());

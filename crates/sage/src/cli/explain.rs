@@ -68,10 +68,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
                 "type": "explanation", "step": step.path.as_ref(), "state": step.state.name(), "reused": step.reused,
                 "why": why, "changed": changed, "key": start.map(|s| s.key.as_str()),
                 "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
+                "at": step.call.as_ref().and_then(|call| call.at.as_deref()),
             }))?;
         } else {
             print(format_args!("{:9}  {}: {why}\n", step.state.name(), step.path));
             if args.step.is_some() {
+                if let Some(at) = step.call.as_ref().and_then(|call| call.at.as_deref()) {
+                    print(format_args!("  called at {at}\n"));
+                }
                 detail(past.get(step.path.as_ref()));
             }
         }
@@ -130,9 +134,7 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             let reason = run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason));
             (reason, Vec::new())
         }
-        _ if step.children.is_some() => {
-            (format!("holds {}", plural(run.children(id).len() as u64, "step")), Vec::new())
-        }
+        _ if step.children.is_some() => (holds(run, id), Vec::new()),
         _ if step.taken().is_some() => (taken(step), Vec::new()),
         _ => match (last, past) {
             (Some(last), _) if last.reused => (
@@ -144,6 +146,19 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             _ => ("failed before it could start".into(), Vec::new()),
         },
     }
+}
+
+fn holds(run: &Run, id: StepId) -> String {
+    let steps = plural(run.children(id).len() as u64, "step");
+    let own = run.calls(id).and(run.step(id).failure.as_ref());
+    match own {
+        Some(failure) => format!("made {steps}; {}: {}", failure.class.name(), one_line(&failure.message)),
+        None => format!("holds {steps}"),
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// Where a result came from that no attempt of this run has made.

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sage_script::tools::ToolDef;
-use sage_script::{code, typing, workflow};
+use sage_script::{code, typing};
 use serde_json::{Value, json};
 
 /// Writes all of it and returns the folder. `servers` is `None` where they were not asked: what is there stays.
@@ -18,7 +18,7 @@ pub fn write(sage_dir: &Path, servers: Option<&[ToolDef]>) -> io::Result<PathBuf
     let dir = sage_dir.join("types");
     std::fs::create_dir_all(&dir)?;
     put(&dir.join(".gitignore"), "*\n")?;
-    put(&dir.join("sage.d.ts"), workflow::DECLARATIONS)?;
+    put(&dir.join("sage.d.ts"), sage_script::DECLARATIONS)?;
     put(&dir.join("code.d.ts"), code::DECLARATIONS)?;
     let include = ["*.d.ts", "../templates/**/*.ts", "../skills/*/skill.ts"];
     put(&dir.join("tsconfig.json"), &pretty(&json!({"compilerOptions": options(), "include": include})))?;

@@ -137,7 +137,8 @@ impl Lines {
 fn returned_line(returned: &StepReturned) -> Option<String> {
     match &returned.end {
         End::Failed { class, message, .. } => {
-            Some(format!("{} failed ({}): {}", returned.step, class.name(), clean(message)))
+            let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            Some(format!("{} failed ({}): {}", returned.step, class.name(), clean(&message)))
         }
         End::Succeeded { .. } | End::Stopped => None,
     }

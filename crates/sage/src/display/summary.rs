@@ -118,10 +118,10 @@ fn open(state: &State) -> bool {
     !state.settled() && !asks(state)
 }
 
-/// Innermost failures: what is around them failed because of them.
+/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where.
 pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
-    let failed =
-        |&id: &StepId| run.step(id).children.is_none() && matches!(run.step(id).state, State::Failed);
+    let own = |id: StepId| run.step(id).children.is_none() || run.calls(id).is_some();
+    let failed = |&id: &StepId| own(id) && matches!(run.step(id).state, State::Failed);
     run.step_ids().filter(failed).collect()
 }
 

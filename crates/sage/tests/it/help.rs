@@ -33,6 +33,8 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "verify",
     "gc",
+    "mcp",
+    "serve",
     "bench",
     "debug",
 ];

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::DECLARATIONS;
+use crate::DECLARATIONS;
 
 /// `tsc` of the tools that tests install, or of the machine.
 fn tsc() -> Option<PathBuf> {
     let exe = std::env::current_exe().ok()?;
-    let installed =
-        exe.ancestors().map(|dir| dir.join("tools/ts/node_modules/.bin/tsc")).find(|path| path.exists());
+    let bins = ["tools/agents/node_modules/.bin/tsc", "tools/ts/node_modules/.bin/tsc"];
+    let mut installed = exe.ancestors().flat_map(|dir| bins.map(|bin| dir.join(bin)));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    installed.or_else(|| std::env::split_paths(&path).map(|dir| dir.join("tsc")).find(|path| path.exists()))
+    let mut there = std::env::split_paths(&path).map(|dir| dir.join("tsc"));
+    installed.find(|path| path.exists()).or_else(|| there.find(|path| path.exists()))
 }
 
 /// Checks files of these texts together; what is wrong, by lines that begin with the file's name.

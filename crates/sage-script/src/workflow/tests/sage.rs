@@ -48,6 +48,25 @@ fn every_word_is_an_operation() {
     assert_eq!(run.calls[0].at.as_deref(), Some("t.ts:3:20"));
 }
 
+/// What a script says is read by the same reader as a template.
+#[test]
+fn templates_know_what_scripts_say() {
+    let body = r#"await sage.agent("author", { prompt: "write", agent: "fake", model: "m", schema: { type: "object" },
+          role: "planner", isolation: "worktree", output: "a.md", timeout: "5m", system: "be brief", maxTurns: 3, priority: "P1" })
+        await sage.tool("github", "search", { q: 1 }); await sage.shell("ls"); await sage.shell({ argv: ["ls"], json: true })
+        await sage.approve("Ship?", { choices: ["yes", "no"], default: "no", deadline: "1h" })
+        await sage.workflow("audit", { deep: true }); await sage.sleep("10m"); await sage.sleep(5)"#;
+    let operations = Script::sage(body).run(echo).operations();
+    assert_eq!(operations.len(), 8);
+    let text =
+        json!({"name": "t", "phases": [{"id": "p", "name": "P", "operations": operations}]}).to_string();
+    let (node, problems) = sage_core::source::parse(&text, sage_core::source::Format::Json);
+    assert!(problems.is_empty(), "{problems:?}");
+    let (template, problems) =
+        sage_core::read::read_template(&node.unwrap(), &sage_core::read::Library::default());
+    assert!(template.is_some() && problems.is_empty(), "{problems:?}");
+}
+
 #[test]
 fn mistakes_in_arguments_say_what_exists() {
     for (call, expected) in [

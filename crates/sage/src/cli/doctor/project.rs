@@ -35,7 +35,14 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
 /// Those that start no program and read no run: for whoever looks every few seconds.
 pub fn quick(context: &Context) -> Vec<Check> {
     let supervisor = supervisor(&context.engine());
-    vec![state(context), disk(context), servers(context), targets(context), limits(context), supervisor]
+    vec![
+        state(context),
+        disk(context),
+        servers::quick(context),
+        targets(context),
+        limits(context),
+        supervisor,
+    ]
 }
 
 /// The project cannot even be looked at.

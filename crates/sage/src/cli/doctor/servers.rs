@@ -30,6 +30,22 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
+/// Looked for, not started: a server may do anything when it starts.
+pub fn quick(context: &Context) -> Check {
+    let servers = &context.config.servers.known;
+    let root = &context.project.root;
+    let missing = |(name, server): (&String, &sage_agents::McpServer)| {
+        Some((name.clone(), server.missing_program(root)?.to_owned()))
+    };
+    match servers.iter().find_map(missing) {
+        Some((name, program)) => {
+            Check::warn("servers", format!("`{name}` cannot start: there is no program `{program}`"))
+                .hint(install::hint(&program))
+        }
+        None => Check::good("servers", plural(servers.len() as u64, "MCP server")),
+    }
+}
+
 /// At the same time, in the order of their names.
 async fn look(context: &Context) -> Vec<Check> {
     let hub = context.forgetful_hub();

@@ -26,7 +26,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again_and_then_thrown() {
 const schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
 try { return await agent('say {"n": "seven"}', { schema }) } catch (error) { return [error.code, error.message] }"#,
     );
-    sage.sage("run x -t t");
+    sage.sage("run x -t t").exit(3);
     let value = value(&sage);
     assert_eq!(value[0], "invalid", "{value}");
     assert!(value[1].as_str().unwrap().contains("n"), "{value}");
@@ -98,6 +98,7 @@ fn a_worktree_without_changes_is_removed() {
     );
     with_git(&sage);
     sage.sage("run x -t t").exit(0);
+    sage.sage("gc --older-than 0s --keep 0").exit(0);
     let trees = git(&sage, &["worktree", "list"]);
     assert!(!trees.contains("idle"), "{trees}");
     let branches = git(&sage, &["branch", "--list", "--all"]);

@@ -4,7 +4,8 @@ IFS= read -r first <<END
 $prompt
 END
 echo "$SAGE_STEP $first" >> "$OUT/$SAGE_FEATURE.out"
-echo '{"sage": {"usage": {"input": 900, "output": 100}}}' >&2
+trap 'echo "{\"sage\": {\"usage\": {\"input\": 900, \"output\": 100}$more}}" >&2' EXIT
+more=
 
 finding() { printf '{"findings": [{"title": "%s", "severity": "%s"}]}\n' "$1" "$2"; }
 vote() { printf '{"refuted": %s, "reason": "looked"}\n' "$1"; }
@@ -73,7 +74,7 @@ case $prompt in
     "say "*) echo "${prompt#say }" ;;
     "model") echo "${SAGE_MODEL:-none}" ;;
     "die") echo "gone" >&2; exit 1 ;;
-    "quota") echo "{\"sage\": {\"class\": \"quota\", \"resetAt\": \"2099-01-01T00:00:00Z\"}}" >&2; exit 1 ;;
+    "quota") more=', "class": "quota", "resetAt": "2099-01-01T00:00:00Z"'; exit 1 ;;
     "input") cat "$SAGE_INPUT" ;;
     *) echo "nobody taught me: $prompt" >&2; exit 64 ;;
 esac

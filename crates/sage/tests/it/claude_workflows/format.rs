@@ -31,7 +31,7 @@ fn meta_is_a_pure_literal() {
     );
     refused(
         &format!("export const meta = {{ name: NAME, description: 'd' }}\n{rest}"),
-        "t.js:1:28",
+        "t.js:1:29",
         &["meta", "^"],
     );
     refused(

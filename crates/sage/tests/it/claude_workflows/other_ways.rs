@@ -52,7 +52,7 @@ fn a_budget_in_dollars_stops_the_script_too() {
     let sage = script(
         "let n = 0\ntry { while (n < 20) { await agent(`say ${n}`, { model: 'claude-haiku-4-5' }); n++ } } catch (error) { return ['over', error.code, n] }\nreturn ['not over', n]",
     );
-    sage.sage("run x -t t --budget 0.005usd").exit(0);
+    sage.sage("run x -t t --budget 0.005usd").exit(3);
     let value = value(&sage);
     assert_eq!((&value[0], &value[1]), (&"over".into(), &"budget".into()), "{value}");
     assert!(value[2].as_u64().unwrap() < 10, "{value}");

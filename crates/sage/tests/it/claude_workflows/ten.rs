@@ -70,7 +70,7 @@ fn a_search_goes_on_until_it_is_dry() {
 fn workflows_inside_of_workflows() {
     let (sage, value) = run("nested", &[], 0);
     assert_eq!(value["findings"], 3);
-    assert_eq!(value["mapped"], json!({"files": 2, "total": 8, "rounds": 1}));
+    assert_eq!(value["mapped"], json!({"files": 2, "total": 10, "rounds": 1}));
     assert_eq!(value["said"], "compared: Compare 3 findings with 2 files.");
     assert_eq!(asked(&sage).len(), 4 + 3 + 1);
 }

@@ -79,7 +79,7 @@ fn a_workflow_stops_by_itself_before_its_budget_is_gone() {
 fn a_loop_without_end_is_cut() {
     let sage = flow("await sage.shell('echo a >> ran'); for (;;) {}");
     sage.write("sage.toml", "[scripts]\ncpu = \"300ms\"\n");
-    sage.sage("run x -t t").exit(1).stdout_has("processor time");
+    sage.sage("run x -t t").exit(1).stdout_has("CPU time");
     assert_eq!(ran(&sage), ["a"]);
     // A limit is no verdict of the script: mended, it goes on.
     let sage = sage.code("t", &super::whole("await sage.shell('echo a >> ran'); return 'mended';"));

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// How long the agents wait for a tool, in seconds; more than any other call of the story takes.
 const PATIENCE_S: u64 = 5;
 /// A model does not ask until it is done: it asks this often.
-const ASKS: usize = 3;
+const ASKS: usize = 6;
 
 /// The story as a model tells it: one call a turn, then a last word.
 fn turns(name: impl Fn(&str) -> Value) -> (Vec<Step>, Value) {
