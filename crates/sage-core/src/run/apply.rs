@@ -140,9 +140,6 @@ impl Run {
             Event::StepReused(reused) => self.reused(reused, now)?,
             Event::StepCached(cached) => self.cached(cached, now)?,
             Event::StepExpanded(expanded) => self.expanded(expanded, now)?,
-            Event::StepCalled(called) => self.called(called, now)?,
-            Event::StepReturned(returned) => self.returned(returned, now)?,
-            Event::StepNoted(noted) => self.noted(noted)?,
             Event::StepRetried(retried) => self.retried(retried, now)?,
             Event::StepAnswered(answered) => self.answered(answered, now)?,
             Event::PhaseRestarted(restarted) => {
@@ -152,6 +149,9 @@ impl Run {
             Event::PhaseRepeated(repeated) => {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
+            }
+            Event::StepCalled(_) | Event::StepReturned(_) | Event::StepNoted(_) => {
+                self.apply_calls(event, now)?;
             }
             Event::StepAsked(_)
             | Event::StepPermitted(_)

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::event::{End, Payload, StepCalled, StepNoted, StepReturned};
+use crate::event::{End, Event, Payload, StepCalled, StepNoted, StepReturned};
 use crate::port::script::{Dialect, Program};
 use crate::read::{Library, read_call};
 use crate::run::settle::Queue;
@@ -127,7 +127,16 @@ impl Run {
         (used..).map(name).find(|path| self.find(path).is_none()).unwrap_or(base.clone())
     }
 
-    pub(super) fn called(&mut self, event: &StepCalled, now: u64) -> Result<(), FoldError> {
+    pub(super) fn apply_calls(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
+        match event {
+            Event::StepCalled(called) => self.called(called, now),
+            Event::StepReturned(returned) => self.returned(returned, now),
+            Event::StepNoted(noted) => self.noted(noted),
+            _ => Ok(()),
+        }
+    }
+
+    fn called(&mut self, event: &StepCalled, now: u64) -> Result<(), FoldError> {
         let script = self.named("step.called", &event.step)?;
         let fits = matches!(self.step(script).state, State::Open { .. })
             && self.calls(script).is_some_and(|c| c.steps.len() == event.number as usize)
@@ -206,7 +215,7 @@ impl Run {
         }
     }
 
-    pub(super) fn returned(&mut self, event: &StepReturned, now: u64) -> Result<(), FoldError> {
+    fn returned(&mut self, event: &StepReturned, now: u64) -> Result<(), FoldError> {
         let script = self.named("step.returned", &event.step)?;
         let cancelling = match self.step(script).state {
             State::Open { cancelling, .. } => cancelling,
@@ -253,7 +262,7 @@ impl Run {
         self.close(script, state, queue, now);
     }
 
-    pub(super) fn noted(&mut self, event: &StepNoted) -> Result<(), FoldError> {
+    fn noted(&mut self, event: &StepNoted) -> Result<(), FoldError> {
         let script = self.named("step.noted", &event.step)?;
         if let Some(calls) = self.calls_mut(script) {
             calls.logged += 1;

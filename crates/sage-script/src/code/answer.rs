@@ -115,7 +115,8 @@ pub struct CodeFailure {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    pub console: Console,
+    /// In a box: failures travel as errors, which are to be small.
+    pub console: Box<Console>,
     pub counts: Counts,
     pub duration_ms: u64,
 }
@@ -123,7 +124,7 @@ pub struct CodeFailure {
 impl CodeFailure {
     /// Nothing was run.
     pub fn refused(kind: FailureKind, message: impl Into<String>) -> CodeFailure {
-        let (console, counts) = (Console::default(), Counts::default());
+        let (console, counts) = (Box::default(), Counts::default());
         CodeFailure { kind, message: message.into(), hint: None, console, counts, duration_ms: 0 }
     }
 }

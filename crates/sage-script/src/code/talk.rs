@@ -263,6 +263,6 @@ impl<'s> Talk<'s> {
             _ => None,
         };
         let counts = self.counted(told.len());
-        CodeFailure { kind, message: told, hint, console: self.console, counts, duration_ms }
+        CodeFailure { kind, message: told, hint, console: Box::new(self.console), counts, duration_ms }
     }
 }

@@ -102,7 +102,7 @@ pub fn luhn(digits: &[u8]) -> bool {
         .enumerate()
         .map(|(at, digit)| u32::from(if at % 2 == 1 { doubled(*digit) } else { *digit }))
         .sum();
-    sum % 10 == 0 && digits.iter().any(|digit| *digit != digits[0])
+    sum.is_multiple_of(10) && digits.iter().any(|digit| *digit != digits[0])
 }
 
 /// `DE89 3704 0044 0532 0130 00`

@@ -131,7 +131,7 @@ impl Tools for Servers {
                     let page = input["page"].as_u64().unwrap_or(0);
                     let issue = |id: u64| {
                         json!({"id": id, "title": format!("issue {id}"), "body": "x".repeat(200),
-                        "author": format!("person{id}@example.com"), "open": id % 100 == 0})
+                        "author": format!("person{id}@example.com"), "open": id.is_multiple_of(100)})
                     };
                     Ok(json!({"issues": (page * 500..page * 500 + 500).map(issue).collect::<Vec<_>>()}))
                 }

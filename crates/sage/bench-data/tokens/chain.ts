@@ -34,7 +34,7 @@ const query = `SELECT team, channel FROM owners WHERE stage = '${stage}'`;
 const owner = (await readQuery({ query })) as string;
 const [, team, channel] = /'team': '(.*?)', 'channel': '(.*?)'/.exec(owner)!;
 
-export default {
+return {
   code, failures, stage, commit, author, ticket, rules,
   rejected: rejected.length, cents, region: most(regions)[0], team, channel,
 };

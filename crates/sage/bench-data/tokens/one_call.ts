@@ -1,3 +1,3 @@
 import { readQuery } from "servers/sqlite";
 
-export default await readQuery({ query: "SELECT team, channel FROM owners WHERE stage = 'tariff_rounding'" });
+return await readQuery({ query: "SELECT team, channel FROM owners WHERE stage = 'tariff_rounding'" });

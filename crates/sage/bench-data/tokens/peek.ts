@@ -7,4 +7,4 @@ const log = await readTextFile({ path: `${root}/logs/import-2026-03-14.log`, hea
 const entries = await readTextFile({ path: `${root}/data/entries-2026-03-14.csv`, head: 3 });
 const commits = await gitLog({ repo_path: root, max_count: 2 });
 const owners = await readQuery({ query: "SELECT * FROM owners LIMIT 1" });
-export default { log: log.content, entries: entries.content, commits, owners };
+return { log: log.content, entries: entries.content, commits, owners };

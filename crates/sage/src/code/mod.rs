@@ -157,9 +157,8 @@ impl CodeMode {
         if let Some(save) = &run.save {
             save.check().map_err(|why| CodeFailure::refused(FailureKind::Invalid, why))?;
         }
-        // Servers are started only for code that can call them.
-        let calls = ["servers/", "skills/", "tools"].iter().any(|word| run.code.contains(word));
-        let notes = if calls { self.tools.refresh().await } else { Vec::new() };
+        // Servers are started only for code that could call them, or must be told that it cannot import something.
+        let notes = if run.code.contains("import") { self.tools.refresh().await } else { Vec::new() };
         let (session, name) = self.session(run.session.as_deref());
         let mut order = code::CodeRun { wall_ms: run.timeout_ms, ..code::CodeRun::new(run.code.clone()) };
         order.name = run.name.unwrap_or(order.name);

@@ -65,12 +65,12 @@ pub struct ToolError {
     message: String,
     hints: Vec<String>,
     /// What is known all the same, such as how far a run came.
-    more: Map<String, Value>,
+    more: Option<Box<Map<String, Value>>>,
 }
 
 impl ToolError {
     pub fn new(code: Code, message: impl Into<String>) -> ToolError {
-        ToolError { code, message: message.into(), hints: Vec::new(), more: Map::new() }
+        ToolError { code, message: message.into(), hints: Vec::new(), more: None }
     }
 
     #[must_use]
@@ -92,7 +92,7 @@ impl ToolError {
     #[must_use]
     pub fn with(mut self, value: Value) -> ToolError {
         if let Value::Object(fields) = value {
-            self.more = fields;
+            self.more = Some(Box::new(fields));
         }
         self
     }
@@ -105,7 +105,7 @@ impl ToolError {
             text.push_str(&format!("\nhint: {hint}"));
         }
         let mut body = json!({"code": self.code.name(), "message": message, "hint": hint});
-        for (name, value) in self.more {
+        for (name, value) in self.more.map(|fields| *fields).into_iter().flatten() {
             if body.get(&name).is_none() {
                 body[name] = value;
             }

@@ -73,7 +73,7 @@ fn ten_megabytes_are_refused_in_a_few_words() {
         ("sage_skill", json!({"action": "search", "query": long})),
         ("sage_inbox", json!({"action": "wake", "type": "ERROR", "session": "s", "message": long})),
         ("sage_code_run", json!({"code": long})),
-        (&"sage_result", json!({"feature": "x", long.clone(): 1})),
+        ("sage_result", json!({"feature": "x", long.clone(): 1})),
     ] {
         let started = Instant::now();
         let reply = client.call(tool, args);
