@@ -111,7 +111,12 @@ impl Reader {
         let (operation, problems) = read_call(&text, &self.library);
         if let Some(problem) = problems.iter().find(|problem| problem.is_error()) {
             let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            return Err(format!("{}{hint}", problem.message));
+            // Of code there is no line to show, so the field is named.
+            let field = match problem.field.as_str() {
+                "" => String::new(),
+                field => format!("`{field}`: "),
+            };
+            return Err(format!("{field}{}{hint}", problem.message));
         }
         let operation = operation.ok_or("a call must be an operation")?;
         for (name, given) in [("foreach", operation.foreach.is_some()), ("when", operation.when.is_some())] {

@@ -189,7 +189,8 @@ impl RunLoop {
         let step = self.run.step(id);
         match (&step.state, &step.output, &step.failure) {
             (State::Failed, _, Some(failure)) => {
-                CallOutcome::Failed { class: failure.class, message: failure.message.clone() }
+                let message = self.inner_failure(id).unwrap_or_else(|| failure.message.clone());
+                CallOutcome::Failed { class: failure.class, message }
             }
             (state, Some(output), _) if state.ok() => match self.text(output) {
                 Ok(text) => CallOutcome::Value(text),
@@ -197,6 +198,16 @@ impl RunLoop {
             },
             _ => CallOutcome::Cancelled,
         }
+    }
+
+    /// Why a workflow in there failed: the first of its steps that did, not what this did to the steps around it.
+    fn inner_failure(&self, id: StepId) -> Option<String> {
+        let failed = |&child: &StepId| matches!(self.run.step(child).state, State::Failed);
+        let child = self.run.children(id).into_iter().find(failed)?;
+        let step = self.run.step(child);
+        // A script has a word of its own about what it called.
+        let inner = if self.run.calls(child).is_some() { None } else { self.inner_failure(child) };
+        inner.or_else(|| step.failure.as_ref().map(|failure| format!("{}: {}", step.path, failure.message)))
     }
 
     fn text(&self, output: &Output) -> Result<Text, String> {

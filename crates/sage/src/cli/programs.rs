@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use sage_core::diagnostic::Shown;
+use sage_core::diagnostic::{Diagnostic, Shown};
 use sage_core::event::{Frozen, FrozenProgram};
 use sage_core::port::script::{Dialect, Module, Program};
-use sage_core::source::Format;
+use sage_core::source::{Format, SourceText};
+use sage_core::template::Span;
 use sage_script::strip::{Form, Scan, strip};
 use serde_json::json;
 
@@ -72,6 +73,7 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
         Err(wrong) => return Found { wrong, ..found },
         Ok(stripped) => {
             found.workflows = stripped.scan.workflows;
+            found.wrong = missing(file, text, &stripped.scan.imports, &folder);
             paths(&stripped.scan.imports, Path::new("."))
         }
     };
@@ -82,14 +84,15 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
         }
         let place = match path.strip_prefix("skills/") {
             Some(name) => skills.join(name).join("skill.ts"),
-            None => folder.join(&path),
+            None => folder.join(path.strip_prefix("./").unwrap_or(&path)),
         };
-        // What is not there is told by the import itself, when it is run or checked.
         let Ok(text) = read(&place).or_else(|_| read(&place.with_extension("ts"))) else { continue };
         let shown = place.strip_prefix(root).unwrap_or(&place).display().to_string();
         match strip(&shown, &text, Form::Module) {
             Err(mut wrong) => found.wrong.append(&mut wrong),
             Ok(stripped) => {
+                let around = place.parent().unwrap_or(root);
+                found.wrong.append(&mut missing(&shown, &text, &stripped.scan.imports, around));
                 let folder = Path::new(&path).parent().unwrap_or(Path::new("."));
                 wanted.extend(paths(&stripped.scan.imports, folder));
                 found.modules.push(Module { path, text });
@@ -98,6 +101,23 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
     }
     found.modules.sort_by(|a, b| a.path.cmp(&b.path));
     found
+}
+
+/// Imports of files that are not there. Of all others the script engine says what may be imported.
+fn missing(name: &str, text: &str, imports: &[String], folder: &Path) -> Vec<Shown> {
+    let source = SourceText::new(name, text);
+    let there = |import: &str| {
+        let place = folder.join(import);
+        place.is_file() || place.with_extension("ts").is_file()
+    };
+    let lost = imports.iter().filter(|import| import.starts_with('.') && !there(import));
+    lost.map(|import| {
+        let start = text.find(import.as_str()).unwrap_or(0);
+        let span = Span { start: start as u32, end: (start + import.len()) as u32 };
+        let hint = "write the path from this file on, with its ending: `./lib.ts`";
+        source.show(&Diagnostic::error("", span, format!("there is no file `{import}`")).hint(hint))
+    })
+    .collect()
 }
 
 /// Imports as the first module would write them.

@@ -69,14 +69,16 @@ fn a_module_is_checked_before_anything_runs() {
     assert!(ran(&sage).is_empty());
 }
 
-// covers: R21
+// covers: R21, R3
 #[test]
-fn a_module_that_is_not_there_is_named_with_those_that_are() {
+fn a_module_that_is_not_there_is_shown_before_anything_runs() {
     let sage = Sage::new().code("t", "import { a } from \"./nowhere.ts\";\nexport default async () => a;\n");
-    let told = sage.sage("run x -t t");
-    assert!([1, 2].contains(&told.code), "{}", told.code);
-    let text = told.stdout + &told.stderr;
-    assert!(text.contains("nowhere.ts"), "{text}");
+    for command in ["validate t", "run x -t t"] {
+        sage.sage(command).exit(2).stderr_has("no file `./nowhere.ts`").stderr_has("t.ts:1:20");
+    }
+    let sage = project();
+    sage.write(".sage/templates/parts/deep.ts", "import \"./deeper.ts\";\nexport const name = 1;\n");
+    sage.sage("run x -t t").exit(2).stderr_has(".sage/templates/parts/deep.ts:1:9");
     let sage = Sage::new().code("t", "import fs from \"node:fs\";\nexport default async () => fs;\n");
     let told = sage.sage("run x -t t");
     assert!([1, 2].contains(&told.code), "{}", told.code);
