@@ -67,7 +67,7 @@ impl HubTools {
     }
 }
 
-fn definition(tool: &Tool) -> ToolDef {
+pub fn definition(tool: &Tool) -> ToolDef {
     ToolDef {
         server: tool.server.clone(),
         name: tool.name.clone(),
