@@ -146,6 +146,10 @@ impl StepExecutor for Executor {
         Some(KnownTool { repeatable: pin.is_repeatable(), definition: pin.hash })
     }
 
+    fn take_notes(&self) -> Vec<String> {
+        self.hub.take_notes()
+    }
+
     fn close(&self) -> BoxFuture<'static, ()> {
         let hub = Arc::clone(&self.hub);
         Box::pin(async move { hub.close().await })

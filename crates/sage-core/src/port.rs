@@ -328,6 +328,11 @@ pub trait StepExecutor: Send + Sync {
         Box::pin(async {})
     }
 
+    /// What a person should know and was not told yet.
+    fn take_notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether an agent that was stopped goes on where it was, instead of beginning again.
     fn resumes(&self, _agent: &str) -> bool {
         false

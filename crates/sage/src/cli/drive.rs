@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sage_core::diagnostic::printable;
 use sage_core::event::PauseReason;
 use sage_core::run::{Output, Run, Status};
 use sage_engine::blobs::Blobs;
@@ -79,6 +80,9 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
         result
     });
     shown.finish();
+    for note in engine.executor.take_notes() {
+        eprintln!("note: {}", printable(&note));
+    }
     if let Some((_, Some(problem))) = delivering.map(Background::finish) {
         eprintln!("note: wakes wait in the inbox: {problem}");
     }

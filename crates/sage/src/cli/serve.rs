@@ -46,8 +46,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 async fn serve(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    // Asked for before anything is said, so that no signal after that is missed.
-    let end = asked_to_end();
+    // Before anything is said, so that no signal after that is missed.
+    let end = asked_to_end()?;
     let token = secret::token(args.token_file.as_deref())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .await
@@ -60,8 +60,6 @@ async fn serve(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let health = Health::of(context.clone());
     let (handler, guard) = (SageServer::new(context.clone()), Guard::new(port, Some(token)));
     let door = Door { listener, handler, guard, health: Arc::new(move || health.look()) };
-    // Without signals nobody could end it: then it ends at once.
-    let end = async move { drop(end.await) };
     #[cfg(debug_assertions)]
     if args.conformance {
         // The suites know no token.

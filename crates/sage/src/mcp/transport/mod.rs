@@ -20,16 +20,18 @@ pub use stdio::serve_stdio;
 /// A message larger than this is refused: there is room for a big result, and none for a mistake.
 pub const MESSAGE_BYTES: usize = 64 << 20;
 
-/// Ends when a person or a client asks the process to.
-pub async fn asked_to_end() -> std::io::Result<()> {
+/// Ends when a person or a client asks the process to. Signals are listened to from now on, not from when it is
+/// first waited for.
+pub fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
 }

@@ -30,26 +30,26 @@ const INVALID_REQUEST: i32 = -32600;
 
 /// Serves until the client hangs up or the process is asked to end.
 pub async fn serve_stdio(handler: impl ServerHandler) -> io::Result<()> {
+    let mut ends = pin!(asked_to_end()?);
     let (lines, out) = take_stdio()?;
     let hung_up = Arc::new(Notify::new());
     let pipes =
         Pipes { lines, out: Out { out, open: Arc::default() }, is_begun: false, until: None, hung_up };
     let hung_up = pipes.hung_up.clone();
-    let mut ends = pin!(asked_to_end());
     let running = tokio::select! {
         running = handler.serve(pipes) => match running {
             Ok(running) => running,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(io::Error::other(error.to_string())),
         },
-        ended = &mut ends => return ended,
+        () = &mut ends => return Ok(()),
     };
     let stop: service::RunningServiceCancellationToken = running.cancellation_token();
     let mut waiting = pin!(running.waiting());
     tokio::select! {
         _ = &mut waiting => return Ok(()),
         () = hung_up.notified() => {}
-        ended = &mut ends => ended?,
+        () = &mut ends => {}
     }
     stop.cancel();
     let _ = tokio::time::timeout(CUT, waiting).await;

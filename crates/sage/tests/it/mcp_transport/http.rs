@@ -103,15 +103,15 @@ fn only_those_who_know_the_token_and_come_from_here_get_in() {
 fn what_is_too_large_is_refused() {
     let sage = Sage::new();
     let served = Served::start(&sage);
-    let long = format!("{}X-Long: {}\r\n", served.bearer(), "x".repeat(100 << 10));
-    assert_eq!(served.call(&long).status, 431);
+    let long = format!("{}X-Long: {}\r\n", served.bearer(), "x".repeat(1 << 20));
+    // It is answered or hung up on, but never read to its end.
+    assert!(matches!(served.call(&long).status, 431 | 0));
     let many = served.bearer() + &"X-Many: 1\r\n".repeat(500);
     assert_eq!(served.call(&many).status, 431);
     let headers =
         "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n".to_string();
     let body = "x".repeat((64 << 20) + 1);
     let answer = served.ask("POST /mcp", &(headers + &served.bearer()), &body);
-    // It is answered or hung up on, but never read.
     assert!(matches!(answer.status, 413 | 0), "{} {}", answer.status, answer.body);
     assert_eq!(served.call(&served.bearer()).status, 200);
 }

@@ -1,17 +1,17 @@
 //! Where the code of code mode really runs: the same sandbox as everywhere, with the recorded answers as its tools.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use sage_core::port::BoxFuture;
 use sage_script::code::{CodeLimits, CodeRun, CodeSession, NoSkills, Tools};
 use sage_script::tools::ToolDef;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::frozen::{Frozen, Recorded};
 use crate::cli::context::runtime;
 use crate::cli::failure::Failure;
+use crate::code::{CodeAnswer, program, told_failure};
 
 /// What came of a run of code.
 #[derive(Clone, Debug)]
@@ -32,9 +32,8 @@ pub struct Isolated {
 
 impl Isolated {
     pub fn new(frozen: &Frozen) -> Result<Isolated, Failure> {
-        let program: PathBuf = std::env::current_exe()?;
         let tools = Replay { tools: frozen.tools.as_slice().into(), results: frozen.results.clone() };
-        let session = CodeSession::new(program, Arc::new(tools), Arc::new(NoSkills), CodeLimits::default());
+        let session = CodeSession::new(program(), Arc::new(tools), Arc::new(NoSkills), CodeLimits::default());
         Ok(Isolated { session, runtime: runtime()? })
     }
 }
@@ -42,18 +41,12 @@ impl Isolated {
 impl Sandbox for Isolated {
     fn run(&self, code: &str) -> Ran {
         match self.runtime.block_on(self.session.run(&CodeRun::new(code))) {
-            Ok(answer) => {
-                let mut told = json!({"value": answer.value});
-                if !answer.console.text.is_empty() {
-                    told["console"] = answer.console.told().into();
-                }
-                Ran { told: told.to_string(), value: Some(answer.value) }
+            Ok(ran) => {
+                let value = Some(ran.value.clone());
+                let answer = CodeAnswer { session: "s1".into(), ran, saved: None, notes: Vec::new() };
+                Ran { told: answer.told().to_string(), value }
             }
-            Err(failure) => {
-                let told =
-                    json!({"code": failure.kind.name(), "message": failure.message, "hint": failure.hint});
-                Ran { told: told.to_string(), value: None }
-            }
+            Err(failure) => Ran { told: told_failure(&failure).to_string(), value: None },
         }
     }
 }
