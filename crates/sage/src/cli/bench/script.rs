@@ -109,7 +109,10 @@ fn called(run: &Run, expected: usize) -> Result<usize, Failure> {
     let calls: Vec<_> = run.live_steps().filter(|step| step.call.is_some()).collect();
     let failed = calls.iter().filter(|step| matches!(step.state, State::Failed | State::Cancelled)).count();
     if calls.len() != expected || failed > 0 {
-        return Err(Failure::failed(format!("{} calls of {expected} were made, {failed} failed", calls.len())));
+        return Err(Failure::failed(format!(
+            "{} calls of {expected} were made, {failed} failed",
+            calls.len()
+        )));
     }
     Ok(calls.iter().filter(|step| !step.reused).count())
 }

@@ -74,13 +74,13 @@ fn pipeline_with_the_real_claude_code() {
 #[test]
 fn judges_with_the_real_claude_code_survive_a_kill() {
     let model = FakeLlm::start(json!([
-        said("first of all the safest", "SAFE"),
-        said("first of all the smallest", "SMALL"),
-        said("first of all what users", "PRETTY"),
-        gives("\\nSAFE", json!({"score": 9, "good": "locks"})),
-        gives("\\nSMALL", json!({"score": 5, "good": "few lines"})),
-        gives("\\nPRETTY", json!({"score": 3, "good": "colors"})),
         said("Finish this design", "done"),
+        said("first of all the safest", "SAFE-DOOR"),
+        said("first of all the smallest", "SMALL-DOOR"),
+        said("first of all what users", "PRETTY-DOOR"),
+        gives("SAFE-DOOR", json!({"score": 9, "good": "locks"})),
+        gives("SMALL-DOOR", json!({"score": 5, "good": "few lines"})),
+        gives("PRETTY-DOOR", json!({"score": 3, "good": "colors"})),
     ]))
     .unwrap();
     let Some(sage) = with_script(&model, "judges") else { return };
