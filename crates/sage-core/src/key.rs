@@ -57,9 +57,7 @@ impl Run {
     pub fn key_base(&self, id: StepId) -> KeyParts {
         let mut parts = KeyParts::default();
         let (step, operation) = (self.step(id), self.operation(id));
-        // What a script calls may get another name or place in it: the call itself is in its identity.
-        let named = step.call.as_ref().and(step.item).map_or(step, |(script, _)| self.step(script));
-        parts.text("path", Some(&Run::path_without_index(&named.path)));
+        parts.text("path", Some(&Run::path_without_index(&self.key_path(id))));
         parts.text("kind", Some(operation.kind.name()));
         // An agent is told which operation it does, whatever its prompt says.
         if operation.type_name != operation.kind.name() {
@@ -95,6 +93,20 @@ impl Run {
         }
         self.add_dependencies(id, &mut parts);
         parts
+    }
+
+    /// What a script calls may get another name or place in it: the call itself is in its identity.
+    fn key_path(&self, id: StepId) -> String {
+        let step = self.step(id);
+        if let (Some(_), Some((script, _))) = (&step.call, step.item) {
+            return self.key_path(script);
+        }
+        let scope = self.scope(step.scope);
+        let inside = step.path.strip_prefix(&*scope.prefix).filter(|_| !scope.prefix.is_empty());
+        match (scope.parent, inside) {
+            (Some(parent), Some(inside)) => format!("{}/{inside}", self.key_path(parent)),
+            _ => step.path.to_string(),
+        }
     }
 
     fn inputs_digest(&self, id: StepId) -> Digest {

@@ -19,12 +19,13 @@ use crate::results::pack;
 pub const STEPS: &str = "$steps";
 /// A name is a part of a path.
 const LONGEST_NAME: usize = 50;
+const LONGEST_LINE: usize = 4_000;
 /// What is not a parameter belongs to every record of the call.
 const LARGEST_SHAPE: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub enum Said {
-    Rests { taken: u32, calls: Vec<ReadyCall> },
+    Rests { taken: u32, calls: Vec<ReadyCall>, again: Vec<u32> },
     Log(String),
     Ended(End),
 }
@@ -59,11 +60,11 @@ pub struct Reader {
 impl Reader {
     pub fn read(&self, says: ScriptSays) -> Said {
         match says {
-            ScriptSays::Rests { taken, calls } => {
+            ScriptSays::Rests { taken, calls, again } => {
                 let ready = |call: NewCall| ReadyCall { number: call.number, call: self.accept(call) };
-                Said::Rests { taken, calls: calls.into_iter().map(ready).collect() }
+                Said::Rests { taken, calls: calls.into_iter().map(ready).collect(), again }
             }
-            ScriptSays::Log(text) => Said::Log(text),
+            ScriptSays::Log(text) => Said::Log(cut(text)),
             ScriptSays::Ended(result) => Said::Ended(self.end(result)),
         }
     }
@@ -79,6 +80,15 @@ impl Reader {
             Err(ScriptFailure::Broken { message }) => failed(FailureClass::Transient, message),
             Err(ScriptFailure::Cancelled) => End::Stopped,
         }
+    }
+
+    /// What a script is told before it has made the call.
+    pub fn check(&self, operation: &Value) -> Result<(), String> {
+        let Value::Object(written) = operation else { return Err("a call must be an object".into()) };
+        let mut written = written.clone();
+        written.shift_remove("steps");
+        written.insert("id".into(), "call".into());
+        self.checked(&written).map(drop)
     }
 
     fn accept(&self, call: NewCall) -> Result<Accepted, String> {
@@ -165,6 +175,14 @@ fn shape(mut written: Map<String, Value>, operation: &Operation) -> Result<Arc<R
         );
     }
     Ok(Arc::from(raw))
+}
+
+/// A line for people, not a document.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{} [cut off: {} bytes]", &text[..end], text.len()),
+        None => text,
+    }
 }
 
 /// What is left of a name that people or models gave.

@@ -22,6 +22,9 @@ use crate::pointer::pointer;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 use crate::run_loop::given;
 
+/// Workflows inside of workflows. Templates cannot call themselves; code can.
+const DEEPEST: u32 = 32;
+
 /// What a ready step turns out to be.
 #[derive(Debug)]
 pub enum Prepared {
@@ -61,6 +64,8 @@ pub struct Request {
     templates: Vec<(String, Arc<Plan>)>,
     /// Of a step that a script called: its operation and parameters.
     call: Option<(Arc<Operation>, Payload)>,
+    /// Workflows around it.
+    depth: u32,
     /// Of a script: whose words it uses; `None` if there is no code.
     dialect: Option<Dialect>,
 }
@@ -110,6 +115,7 @@ impl Request {
             base: run.key_base(id),
             facts,
             templates,
+            depth: run.depth(id),
             dialect: run.program(id).filter(|_| operation.kind == Kind::Script).map(|p| p.dialect),
             call,
             plan,
@@ -231,6 +237,9 @@ impl Request {
         let Some(template) = params.get("template").and_then(Value::as_str) else {
             return Err("no `template`".into());
         };
+        if self.depth >= DEEPEST {
+            return Err(format!("workflow `{template}` is called inside of {DEEPEST} others: does it call itself?"));
+        }
         let Some((_, plan)) = self.templates.iter().find(|(name, _)| name == template) else {
             return Err(format!("template `{template}` is not part of this run"));
         };

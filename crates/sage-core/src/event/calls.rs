@@ -33,6 +33,14 @@ pub struct StepCalled {
     pub at: Option<Arc<str>>,
 }
 
+/// A script asks again for a call that is to run once more: before that it waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRecalled {
+    /// The call's own step.
+    pub step: Arc<str>,
+}
+
 /// A script came to its end; what it left running is given up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

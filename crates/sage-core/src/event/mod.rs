@@ -96,6 +96,7 @@ events! {
     StepCached = "step.cached",
     StepExpanded = "step.expanded",
     StepCalled = "step.called",
+    StepRecalled = "step.recalled",
     StepReturned = "step.returned",
     StepNoted = "step.noted",
     StepRetried = "step.retried",

@@ -165,7 +165,11 @@ pub struct ScriptStart {
     /// Lines that were logged before: they are not said again.
     pub logged: u32,
     pub load: Arc<LoadText>,
+    /// Whether an operation can be called at all; if not, why. Asked when a call without a record is made.
+    pub check: Arc<CheckCall>,
 }
+
+pub type CheckCall = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
 
 /// Reads a result that is kept in a blob.
 pub type LoadText = dyn Fn(&Digest) -> Result<Arc<str>, String> + Send + Sync;
@@ -198,9 +202,12 @@ pub enum ScriptSays {
     /// left to do, and these are the calls without a record that it made since it last rested, in order. Said
     /// after every turn that takes a live settlement, also without calls, and once after the start: the engine
     /// knows by it that nothing is computed any more.
+    ///
+    /// `again`: calls with a record that have not ended, and that it made since then.
     Rests {
         taken: u32,
         calls: Vec<NewCall>,
+        again: Vec<u32>,
     },
     Log(String),
     Ended(Result<Value, ScriptFailure>),

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::event::{End, Event, Payload, StepCalled, StepNoted, StepReturned};
+use crate::event::{End, Event, Payload, StepCalled, StepNoted, StepRecalled, StepReturned};
 use crate::port::script::{Dialect, Program};
 use crate::read::{Library, read_call};
 use crate::run::settle::Queue;
 use crate::run::step::{Children, Failure, Output, State};
-use crate::run::{FoldError, Run, StepId};
+use crate::run::{FoldError, Run, Status, StepId};
 use crate::template::Operation;
 
 /// What a script's call does.
@@ -59,6 +59,11 @@ impl Calls {
     pub fn has_returned(&self) -> bool {
         self.returned.is_some()
     }
+}
+
+/// `review/check` of `review/check[3]`; indexes of what is around it stay.
+fn base_of(path: &str) -> &str {
+    path.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')).map_or(path, |(base, _)| base)
 }
 
 /// Operations by their text: calls of a loop share theirs.
@@ -130,6 +135,7 @@ impl Run {
     pub(super) fn apply_calls(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
         match event {
             Event::StepCalled(called) => self.called(called, now),
+            Event::StepRecalled(recalled) => self.recalled(recalled, now),
             Event::StepReturned(returned) => self.returned(returned, now),
             Event::StepNoted(noted) => self.noted(noted),
             _ => Ok(()),
@@ -169,8 +175,7 @@ impl Run {
         );
         if let Some(calls) = self.calls_mut(script) {
             calls.steps.push(id);
-            let base = Run::path_without_index(&event.path);
-            *calls.names.entry(base.into()).or_default() += 1;
+            *calls.names.entry(base_of(&event.path).into()).or_default() += 1;
         }
         if let State::Open { left, .. } = &mut self.step_mut(script).state {
             *left += 1;
@@ -217,18 +222,23 @@ impl Run {
 
     fn returned(&mut self, event: &StepReturned, now: u64) -> Result<(), FoldError> {
         let script = self.named("step.returned", &event.step)?;
-        let cancelling = match self.step(script).state {
-            State::Open { cancelling, .. } => cancelling,
-            _ => return Err(self.misfit("step.returned", script)),
-        };
+        if !matches!(self.step(script).state, State::Open { .. }) {
+            return Err(self.misfit("step.returned", script));
+        }
         let Some(calls) = self.calls_mut(script) else { return Err(self.misfit("step.returned", script)) };
         calls.returned = Some(event.end.clone());
         // There a dead agent is a `null` that the script may not have looked at.
         let degraded = calls.dialect == Dialect::Claude && calls.dead > 0;
         self.step_mut(script).degraded |= degraded;
         self.to_stop.remove(&script);
+        self.give_up(script, now);
+        Ok(())
+    }
+
+    /// What nobody waits for any more is given up; without it the script is closed.
+    fn give_up(&mut self, script: StepId, now: u64) {
+        let State::Open { cancelling, .. } = self.step(script).state else { return };
         let mut queue = Vec::new();
-        // What nobody waits for any more is given up.
         self.cancel_children(script, &mut queue, now);
         if let State::Open { cancelling: being, .. } = &mut self.step_mut(script).state {
             *being = cancelling;
@@ -239,6 +249,37 @@ impl Run {
             self.close_script(script, &mut queue, now);
             self.drain(queue, now);
         }
+    }
+
+    /// Scripts that had returned when their owner died: what they left running is still not wanted.
+    pub(super) fn give_up_leftovers(&mut self, now: u64) {
+        let returned = |id: &StepId| self.calls(*id).is_some_and(Calls::has_returned);
+        let scripts: Vec<StepId> = self.scripts.iter().copied().filter(returned).collect();
+        scripts.into_iter().for_each(|script| self.give_up(script, now));
+    }
+
+    /// Whether what failed in here was told to a script that is still under way.
+    pub(super) fn dealt_with(&self, id: StepId, open: &BTreeSet<StepId>) -> bool {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let step = self.step(id);
+            let told = step.call.is_some() && step.state.settled();
+            if told && step.item.is_some_and(|(script, _)| open.contains(&script)) {
+                return true;
+            }
+            at = self.holder(id);
+        }
+        false
+    }
+
+    fn recalled(&mut self, event: &StepRecalled, now: u64) -> Result<(), FoldError> {
+        let id = self.named("step.recalled", &event.step)?;
+        let pending = matches!(self.step(id).state, State::Pending) && self.step(id).call.is_some();
+        if !pending {
+            return Err(self.misfit("step.recalled", id));
+        }
+        self.step_mut(id).ready_ms = now;
+        self.transition(id, State::Ready);
         Ok(())
     }
 
@@ -264,7 +305,9 @@ impl Run {
 
     fn noted(&mut self, event: &StepNoted) -> Result<(), FoldError> {
         let script = self.named("step.noted", &event.step)?;
-        if let Some(calls) = self.calls_mut(script) {
+        // What it says while it is cancelled belongs to no turn: the next one says all of it again.
+        if self.status == Status::Running
+            && let Some(calls) = self.calls_mut(script) {
             calls.logged += 1;
         }
         Ok(())
@@ -272,12 +315,8 @@ impl Run {
 
     /// The call runs again: its end is none any more.
     pub(super) fn call_again(&mut self, id: StepId) {
-        let Some((script, number)) = self.step(id).item else { return };
-        let Some(call) = &mut self.step_mut(id).call else { return };
-        if std::mem::replace(&mut call.ended, false)
-            && let Some(calls) = self.calls_mut(script)
-        {
-            calls.ended.retain(|end| end.number != number);
+        if let Some(call) = &mut self.step_mut(id).call {
+            call.ended = false;
         }
     }
 
@@ -288,16 +327,22 @@ impl Run {
         }
     }
 
+    /// Those that run again wait until the script asks for them: it may come another way.
     pub(super) fn relink_calls(&mut self, script: StepId) {
-        let Some(calls) = self.calls_mut(script) else { return };
-        calls.dead = 0;
-        let steps = calls.steps.clone();
-        let State::Open { left, failed, .. } = &mut self.step_mut(script).state else { return };
-        (*left, *failed) = (steps.len() as u32, 0);
-        for id in steps {
-            if matches!(self.step(id).state, State::Pending) {
-                self.transition(id, State::Ready);
-            }
+        let Some(calls) = self.calls(script) else { return };
+        if !matches!(self.step(script).state, State::Open { .. }) {
+            return;
+        }
+        let is_over = |end: &&CallEnd| {
+            let step = calls.steps.get(end.number as usize);
+            step.is_some_and(|&id| self.step(id).call.as_ref().is_some_and(|call| call.ended))
+        };
+        let (ended, all) = (calls.ended.iter().filter(is_over).copied().collect(), calls.steps.len() as u32);
+        if let Some(calls) = self.calls_mut(script) {
+            (calls.ended, calls.dead) = (ended, 0);
+        }
+        if let State::Open { left, failed, .. } = &mut self.step_mut(script).state {
+            (*left, *failed) = (all, 0);
         }
     }
 }

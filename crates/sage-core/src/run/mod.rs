@@ -268,6 +268,16 @@ impl Run {
         &mut self.scopes[id.0 as usize]
     }
 
+    /// How many workflows a step is inside of, without the run's own.
+    pub fn depth(&self, id: StepId) -> u32 {
+        let (mut depth, mut at) = (0, self.scope(self.step(id).scope).parent);
+        while let Some(parent) = at {
+            depth += 1;
+            at = self.scope(self.step(parent).scope).parent;
+        }
+        depth
+    }
+
     pub fn find(&self, path: &str) -> Option<StepId> {
         self.by_path.get(path).copied()
     }

@@ -36,9 +36,10 @@ impl Run {
         self.asks.clear();
         let was_open = self.status.open();
         // A script that was under way has dealt with what failed, or still will.
-        let dealt: HashSet<StepId> = self.scripts.iter().flat_map(|&id| self.children(id)).collect();
+        let open = self.scripts.clone();
         for id in self.step_ids() {
-            self.reopen(id, event, was_open, dealt.contains(&id));
+            let dealt = self.dealt_with(id, &open);
+            self.reopen(id, event, was_open, dealt);
         }
         if event.mode != OpenMode::Signal {
             self.status = Status::Running;
@@ -274,6 +275,7 @@ impl Run {
             self.drain(vec![id], now);
         }
         self.close_empty_fans(now);
+        self.give_up_leftovers(now);
         self.relinking = false;
         // What was counted once more is no news.
         let mut news = std::mem::take(&mut self.judged_now);

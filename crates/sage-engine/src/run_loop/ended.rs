@@ -221,7 +221,8 @@ impl RunLoop {
         if tries < retry.attempts {
             return Some(if retry.progressive && tries > 1 { RetryLevel::Step } else { RetryLevel::Attempt });
         }
-        (retry.progressive && restarts == 0).then_some(RetryLevel::Phase)
+        // A script's other calls are not paid again because one failed.
+        (retry.progressive && restarts == 0 && step.call.is_none()).then_some(RetryLevel::Phase)
     }
 
     fn within_retry_budget(&self) -> bool {
@@ -251,7 +252,7 @@ impl RunLoop {
         if level == RetryLevel::Phase {
             let phase = self.run.phase_path(self.run.step(id).phase).into();
             self.gate.forget_prepared();
-            return self.emit(PhaseRestarted { phase }).map(drop);
+            self.emit(PhaseRestarted { phase })?;
         }
         let attempts = self.run.step(id).attempts;
         self.after(

@@ -374,15 +374,19 @@ impl RunLoop {
     }
 
     async fn next_input(&mut self) -> Input {
+        let (timer, now) = (self.timers.next(), Instant::now());
+        let poll = self.options.signals.then(|| self.timers.next_poll());
+        // Before what may never end: a flood of inputs must not make the run deaf.
+        // The runtime's timer counts in milliseconds: what is due already must not wait for the next one.
+        if timer.is_some_and(|at| at <= now) {
+            return Input::Timer;
+        }
+        if poll.is_some_and(|at| at <= now) {
+            return Input::Poll;
+        }
         if let Ok(input) = self.inputs.try_recv() {
             return input;
         }
-        let timer = self.timers.next();
-        // The runtime's timer counts in milliseconds: what is due already must not wait for the next one.
-        if timer.is_some_and(|at| at <= Instant::now()) {
-            return Input::Timer;
-        }
-        let poll = self.options.signals.then(|| self.timers.next_poll());
         self.attention.free();
         let input = tokio::select! {
             biased;

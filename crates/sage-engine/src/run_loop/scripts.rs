@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::event::{End, StepCalled, StepNoted, StepReturned};
+use sage_core::event::{End, StepCalled, StepNoted, StepRecalled, StepReturned};
 use sage_core::policy::FailureClass;
 use sage_core::port::script::{
     CallOutcome, Program, Recorded, ScriptHost, ScriptRun, ScriptStart, Settled, Text,
@@ -97,8 +97,15 @@ impl RunLoop {
         self.scripts.starts += 1;
         let (number, sender, reader) = (self.scripts.starts, self.sender.clone(), self.reader());
         let say = move |says| {
-            // A loop that is gone needs no answer.
-            let _ = sender.blocking_send(Input::Script(id, number, Box::new(reader.read(says))));
+            let input = Input::Script(id, number, Box::new(reader.read(says)));
+            // A loop that is gone needs no answer; one that starts a script in vain is told later.
+            match tokio::runtime::Handle::try_current() {
+                Ok(handle) => {
+                    let sender = sender.clone();
+                    handle.spawn(async move { drop(sender.send(input).await) });
+                }
+                Err(_) => drop(sender.blocking_send(input)),
+            }
         };
         let calls = start.calls.len() as u32;
         let told = start.settled.len();
@@ -125,7 +132,7 @@ impl RunLoop {
             Some(Recorded { number: number as u32, identity: call.identity, ordinal: call.ordinal })
         };
         let settled = calls.ended.iter().map(|end| self.settled(calls, end, end.number)).collect();
-        let blobs = self.around.blobs.clone();
+        let (blobs, reader) = (self.around.blobs.clone(), self.reader());
         let load = move |sha: &sage_core::digest::Digest| {
             let bytes = blobs.get(sha).map_err(|error| error.to_string())?;
             String::from_utf8(bytes.to_vec()).map(Arc::from).map_err(|error| error.to_string())
@@ -135,7 +142,7 @@ impl RunLoop {
             input: unpack(&calls.input, &self.around.blobs).map_err(|error| error.to_string())?,
             feature: self.run.feature.clone(),
             title: self.run.title.clone(),
-            seed: seed(&self.run.id),
+            seed: seed(&format!("{} {}", self.run.id, self.run.step(id).path)),
             now_ms: self.run.step(id).started_ms,
             budget: self.run.token_cap(),
             limits: self.around.script_limits,
@@ -143,6 +150,7 @@ impl RunLoop {
             settled,
             logged: calls.logged,
             load: Arc::new(load),
+            check: Arc::new(move |operation| reader.check(operation)),
         };
         Ok((host, start))
     }
@@ -229,7 +237,10 @@ impl RunLoop {
 
     pub(super) fn script_said(&mut self, id: StepId, start: u64, said: Said) -> Result<(), LoopError> {
         let known = self.scripts.running.get(&id).is_some_and(|script| script.start == start);
-        if !known || self.run.step(id).gone {
+        // The run may have gone back meanwhile.
+        let open = matches!(self.run.step(id).state, State::Open { .. })
+            && self.run.calls(id).is_some_and(|calls| !calls.has_returned());
+        if !known || !open || self.run.step(id).gone {
             return Ok(());
         }
         let step = self.run.step(id).path.clone();
@@ -244,9 +255,12 @@ impl RunLoop {
                 self.emit(StepReturned { step, end }).map(drop)
             }
             Said::Rests { .. } if !self.running() => Ok(()),
-            Said::Rests { taken, calls } => {
+            Said::Rests { taken, calls, again } => {
                 for call in calls {
                     self.call_made(id, call)?;
+                }
+                for number in again {
+                    self.call_again(id, number)?;
                 }
                 if let Some(script) = self.scripts.running.get_mut(&id) {
                     script.taken = Some(taken);
@@ -274,6 +288,16 @@ impl RunLoop {
         let group = group.map(Arc::from);
         let called = StepCalled { step, number: next, path, identity, ordinal, shape, params, group, at };
         self.emit(called).map(drop)
+    }
+
+    /// The script has come to a call that shall run once more.
+    fn call_again(&mut self, id: StepId, number: u32) -> Result<(), LoopError> {
+        let step = self.run.calls(id).and_then(|calls| calls.steps.get(number as usize).copied());
+        let Some(step) = step.filter(|&step| matches!(self.run.step(step).state, State::Pending)) else {
+            return Ok(());
+        };
+        let step = self.run.step(step).path.clone();
+        self.emit(StepRecalled { step }).map(drop)
     }
 
     /// A call that cannot be one never becomes a step: it would be refused again in every turn.

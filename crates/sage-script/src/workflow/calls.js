@@ -41,7 +41,13 @@
     if (cancelled) {
       return soft ? settle(null) : refuse(failure("cancelled", "cancelled", label, site()));
     }
-    const answer = host.call(stringify(operation), label, phase ?? group ?? "", key === undefined ? "" : stringify(key) ?? "");
+    const plain = (text) => String(text).toWellFormed();
+    let answer;
+    try {
+      answer = host.call(stringify(operation), plain(label), plain(phase ?? group ?? ""), key === undefined ? "" : stringify(key) ?? "");
+    } catch (error) {
+      return refuse(failure(error.message, "invalid", label, site()));
+    }
     const known = answer >= 0;
     const slot = known ? answer : -1 - answer;
     // Where a call was made costs more than the call; what is answered well from the record needs it not.
@@ -96,7 +102,7 @@
       return String(value);
     }
   };
-  const log = (...values) => host.log(values.map(text).join(" "));
+  const log = (...values) => host.log(values.map(text).join(" ").toWellFormed());
   const phase = (title) => {
     if (typeof title !== "string" || title.trim() === "") throw new TypeError("phase takes a title");
     group = title;
@@ -122,6 +128,16 @@
     });
     return values;
   };
+
+  // What other places have and this one has not, with what to use instead.
+  const instead = {
+    fetch: "let a tool or a command fetch it: tool(..), shell(..)", setTimeout: "wait with sleep(..)",
+    setInterval: "use a loop with sleep(..)", require: "import files of the folder: import { x } from \"./lib.ts\"",
+  };
+  for (const [name, hint] of Object.entries(instead)) {
+    const value = () => { throw new TypeError(`there is no ${name} in workflows: ${hint}`); };
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }
 
   Object.defineProperty(globalThis, "console", {
     value: Object.freeze({ log, info: log, warn: log, error: log, debug: log }),

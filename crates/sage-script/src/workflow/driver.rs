@@ -11,6 +11,7 @@ use sage_core::port::script::{
 use serde_json::Value;
 
 use super::host::{Shared, State, host};
+use super::identity::well_formed;
 use super::{Say, Told, broken, program};
 use crate::isolate::{Fault, Held, Isolate, Limits, Stop, own_code};
 
@@ -134,14 +135,14 @@ impl Driver {
     /// How the script ended, if it did. Calls that it made last are said all the same.
     fn ended(&self, say: &Say) -> Option<Ended> {
         let ended = self.state.borrow_mut().ended.take()?;
-        let calls = self.state.borrow_mut().record.new_calls();
+        let (calls, again) = self.state.borrow_mut().record.new_calls();
         if !calls.is_empty() {
-            say(ScriptSays::Rests { taken: self.taken, calls });
+            say(ScriptSays::Rests { taken: self.taken, calls, again });
         }
         match ended {
             Ok(None) => Some(Ok(Value::Null)),
             Ok(Some(json)) => Some(
-                serde_json::from_str(&json).map_err(|why| broken(format!("its result is not JSON: {why}"))),
+                serde_json::from_str(&well_formed(&json)).map_err(|why| broken(format!("its result is not JSON: {why}"))),
             ),
             Err(_) if self.cancelled => Some(Err(ScriptFailure::Cancelled)),
             Err(thrown) => match self.isolate.fault(thrown) {
@@ -167,8 +168,8 @@ impl Driver {
             if !self.state.borrow().record.is_waiting() {
                 return Next::Ended(self.stuck());
             }
-            let calls = self.state.borrow_mut().record.new_calls();
-            say(ScriptSays::Rests { taken: self.taken, calls });
+            let (calls, again) = self.state.borrow_mut().record.new_calls();
+            say(ScriptSays::Rests { taken: self.taken, calls, again });
             match hear.recv() {
                 Ok(Told::Settled(settled)) => {
                     self.taken += 1;

@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rquickjs::{Ctx, Exception, Function, Object, Value};
-use sage_core::port::script::{Dialect, ScriptSays, ScriptStart};
+use sage_core::port::script::{CheckCall, Dialect, ScriptSays, ScriptStart};
 use sage_core::read::{OPERATION_FIELDS, param_names};
 use sage_core::template::Kind;
 
 use super::Say;
+use super::identity::{identity, well_formed};
 use super::record::Record;
 use super::schema::contradiction;
 use crate::isolate::{Thrown, frames};
@@ -23,7 +25,11 @@ pub(super) struct State {
     lines: u32,
     logged: u32,
     say: Say,
+    check: Arc<CheckCall>,
 }
+
+/// Lines of one script: more are somebody's data.
+const MAX_LINES: u32 = 10_000;
 
 pub(super) type Shared = Rc<RefCell<State>>;
 
@@ -41,6 +47,7 @@ impl State {
             lines: 0,
             logged: start.logged,
             say,
+            check: Arc::clone(&start.check),
         }))
     }
 
@@ -49,7 +56,12 @@ impl State {
         if self.record.made() >= self.max_calls {
             return Err(format!("a script can make at most {} calls", self.max_calls));
         }
-        let operation = serde_json::from_str(operation).map_err(|why| format!("not an operation: {why}"))?;
+        let operation: serde_json::Value =
+            serde_json::from_str(&well_formed(operation)).map_err(|why| format!("not an operation: {why}"))?;
+        // What was called before was good enough then; what never was is refused at once, in every turn alike.
+        if !self.record.is_known(&identity(&operation, key)) {
+            (self.check)(&operation)?;
+        }
         let made = self.record.call(operation, label, group, key);
         let slot = i32::try_from(made.slot).map_err(|_| "too many calls".to_owned())?;
         Ok(if made.answered { slot } else { -1 - slot })
@@ -58,7 +70,9 @@ impl State {
     /// Lines of an earlier turn are not said again.
     fn log(&mut self, line: String) {
         self.lines += 1;
-        if self.lines > self.logged {
+        if self.lines == MAX_LINES && self.lines > self.logged {
+            (self.say)(ScriptSays::Log(format!("{MAX_LINES} lines were logged; more are not kept")));
+        } else if self.lines < MAX_LINES && self.lines > self.logged {
             (self.say)(ScriptSays::Log(line));
         }
     }
@@ -89,7 +103,7 @@ fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, state: &Shared) -> rquickjs::R
     let shared = Rc::clone(state);
     let call = move |ctx: Ctx<'js>, operation: String, label: String, group: String, key: String| {
         let made = shared.borrow_mut().call(&operation, label, group, &key);
-        made.map_err(|why| Exception::throw_range(&ctx, &why))
+        made.map_err(|why| Exception::throw_type(&ctx, &why))
     };
     host.set("call", Function::new(ctx.clone(), call)?)?;
     let shared = Rc::clone(state);

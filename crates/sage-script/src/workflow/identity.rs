@@ -3,6 +3,8 @@
 //! A label, a group, a timeout or a retry can change between two runs of a script without a finished call being
 //! paid for again.
 
+use std::borrow::Cow;
+
 use sage_core::digest::{Digest, canonical};
 use serde_json::Value;
 
@@ -40,10 +42,39 @@ pub(super) fn identity(operation: &Value, key: &str) -> Digest {
     Digest::of(text.as_bytes())
 }
 
+/// JSON as others read it: half of a pair of surrogates, which JavaScript's texts may hold, becomes U+FFFD.
+/// `JSON.stringify` escapes only such halves.
+pub(super) fn well_formed(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") {
+        return Cow::Borrowed(json);
+    }
+    let (mut out, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = if escape.starts_with("\\ud") { 6 } else { 2 }.min(escape.len());
+        let half = escape.get(3..4).is_some_and(|digit| ('8'..='f').contains(&digit.chars().next().unwrap_or('0')));
+        match escape.get(..length) {
+            Some(text) if length == 6 && half => out.push_str(if text.len() == 6 { "\\ufffd" } else { text }),
+            Some(text) => out.push_str(text),
+            None => return Cow::Owned(out + escape),
+        }
+        rest = &escape[length..];
+    }
+    Cow::Owned(out + rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn halves_of_pairs_are_replaced_and_nothing_else() {
+        assert_eq!(well_formed(r#"["a\ud83d","\\ud83d","\n"]"#), r#"["a\ufffd","\\ud83d","\n"]"#);
+        assert_eq!(well_formed("[1]"), "[1]");
+        assert_eq!(well_formed(r#""\ud"#), r#""\ud"#);
+    }
 
     // covers: R21
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct Record {
     /// Calls that were made and have not ended.
     waiting: u32,
     new: Vec<NewCall>,
+    /// Known calls without an end that were made since somebody last asked.
+    again: Vec<u32>,
     /// Where the last call with a known place was made.
     pub last_at: Option<String>,
 }
@@ -71,7 +73,12 @@ impl Record {
         let slot = self.made;
         self.made += 1;
         let number = match self.known.get(&(identity, ordinal)) {
-            Some(number) => *number,
+            Some(number) => {
+                if !self.positions.contains_key(number) {
+                    self.again.push(*number);
+                }
+                *number
+            }
             None => {
                 let number = self.next_number;
                 self.next_number += 1;
@@ -100,8 +107,14 @@ impl Record {
         self.last_at = at.or(self.last_at.take());
     }
 
-    pub fn new_calls(&mut self) -> Vec<NewCall> {
-        std::mem::take(&mut self.new)
+    pub fn new_calls(&mut self) -> (Vec<NewCall>, Vec<u32>) {
+        (std::mem::take(&mut self.new), std::mem::take(&mut self.again))
+    }
+
+    /// Whether the next call of this identity has a record.
+    pub fn is_known(&self, identity: &Digest) -> bool {
+        let ordinal = self.ordinals.get(identity).copied().unwrap_or(0);
+        self.known.contains_key(&(*identity, ordinal))
     }
 
     /// Something ended, now or before. What ends twice counts once.

@@ -110,8 +110,15 @@
     });
   };
 
-  return Object.freeze({
+  const sage = Object.freeze({
     agent, tool, shell, approve, workflow, sleep, run, parallel, pipeline, phase, log, budget,
     feature: host.feature, title: host.title,
+  });
+  // A typing error is told by name. `then` is asked for by promises, `toJSON` by JSON.
+  return new Proxy(sage, {
+    get(target, name) {
+      if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return target[name];
+      throw new TypeError(`sage has no \`${name}\`; there are: ${Object.keys(target).sort().join(", ")}`);
+    },
   });
 })
