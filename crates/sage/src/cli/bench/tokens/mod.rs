@@ -109,10 +109,11 @@ fn limits(frozen: &Frozen, sandbox: &dyn Sandbox, losing: &[Row], tell: Tell) ->
     let result = scan::by_result(frozen, sandbox, FEW)?;
     let text = told(result, "tokens", &format!("one call, {FEW} tools, by the size of its result"));
     tell(Figure::new("break-even by result", result.naive.unwrap_or_default() as f64, text))?;
-    let [naive, code] = [Way::Naive, Way::CodeMode].map(|way| spent(losing, FEW, way).total());
-    let times = code as f64 / naive.max(1) as f64;
-    let text =
-        format!("{times:.1} x naive for one tiny call with {FEW} tools ({code} against {naive} tokens)");
+    let [naive, found, code] = Way::ALL.map(|way| spent(losing, FEW, way).total());
+    let [times, to_search] = [naive, found].map(|other| code as f64 / other.max(1) as f64);
+    let text = format!(
+        "{times:.2} x naive, {to_search:.2} x tool search: one tiny call, {FEW} tools ({code}, {naive}, {found} tokens)"
+    );
     tell(Figure::new("a losing case", times, text))
 }
 
