@@ -168,7 +168,9 @@ impl StepExecutor for Executor {
 
     /// Without a model the same question has the same answer.
     fn reconsiders(&self, agent: &str) -> bool {
-        self.adapter_name(agent) != "offline"
+        let known = self.config.agents.contains_key(agent) || AgentConfig::built_in(agent).is_some();
+        let asked = known || matches!(agent, "fake" | "command");
+        asked && self.adapter_name(agent) != "offline"
     }
 
     /// Any program prints its answer and nothing else, and others work where nobody sees them; a scripted agent

@@ -77,7 +77,7 @@ impl Reader {
                 Err(error) => failed(FailureClass::Transient, format!("its result cannot be kept: {error}")),
             },
             Err(ScriptFailure::Threw { message }) => failed(FailureClass::Failed, message),
-            Err(ScriptFailure::Broken { message }) => failed(FailureClass::Transient, message),
+            Err(ScriptFailure::Broken { message }) => failed(FailureClass::Timeout, message),
             Err(ScriptFailure::Cancelled) => End::Stopped,
         }
     }

@@ -238,7 +238,9 @@ impl Request {
             return Err("no `template`".into());
         };
         if self.depth >= DEEPEST {
-            return Err(format!("workflow `{template}` is called inside of {DEEPEST} others: does it call itself?"));
+            return Err(format!(
+                "workflow `{template}` is called inside of {DEEPEST} others: does it call itself?"
+            ));
         }
         let Some((_, plan)) = self.templates.iter().find(|(name, _)| name == template) else {
             return Err(format!("template `{template}` is not part of this run"));

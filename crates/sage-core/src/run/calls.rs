@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::event::{End, Event, Payload, StepCalled, StepNoted, StepRecalled, StepReturned};
+use crate::event::{End, Event, FrozenProgram, Payload, StepCalled, StepNoted, StepRecalled, StepReturned};
 use crate::port::script::{Dialect, Program};
 use crate::read::{Library, read_call};
 use crate::run::settle::Queue;
@@ -96,19 +96,20 @@ impl Run {
         let text = |name: &str| params.get(name).and_then(serde_json::Value::as_str);
         if let Some(code) = text("code") {
             let name = format!("{}.ts", self.operation(id).id);
-            return Some(Program {
-                name,
-                dialect: Dialect::of(code),
-                text: code.into(),
-                modules: Vec::new(),
-            });
+            let own = self.programs(&name).into_iter().find(|program| program.text == code);
+            let modules = own.map_or_else(Vec::new, |program| program.modules.clone());
+            return Some(Program { name, dialect: Dialect::of(code), text: code.into(), modules });
         }
         let file = text("file")?;
-        let mut frozen = [&self.template].into_iter().chain(&self.templates);
-        let program = frozen.find_map(|frozen| frozen.programs.get(file))?;
+        let program = *self.programs(file).first()?;
         let name = file.rsplit('/').next().unwrap_or(file).to_string();
         let (text, modules) = (program.text.clone(), program.modules.clone());
         Some(Program { name, dialect: Dialect::of(&text), text, modules })
+    }
+
+    fn programs(&self, name: &str) -> Vec<&FrozenProgram> {
+        let frozen = [&self.template].into_iter().chain(&self.templates);
+        frozen.filter_map(|frozen| frozen.programs.get(name)).collect()
     }
 
     /// Tokens that the run may use in all.
@@ -307,7 +308,8 @@ impl Run {
         let script = self.named("step.noted", &event.step)?;
         // What it says while it is cancelled belongs to no turn: the next one says all of it again.
         if self.status == Status::Running
-            && let Some(calls) = self.calls_mut(script) {
+            && let Some(calls) = self.calls_mut(script)
+        {
             calls.logged += 1;
         }
         Ok(())

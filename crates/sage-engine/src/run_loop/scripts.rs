@@ -252,6 +252,7 @@ impl RunLoop {
                 if !self.running() {
                     return Ok(());
                 }
+                self.note_unawaited(id, &end)?;
                 self.emit(StepReturned { step, end }).map(drop)
             }
             Said::Rests { .. } if !self.running() => Ok(()),
@@ -268,6 +269,29 @@ impl RunLoop {
                 Ok(())
             }
         }
+    }
+
+    /// Whoever forgets an `await` should hear of it. Those that lost a race are told as well.
+    fn note_unawaited(&mut self, id: StepId, end: &End) -> Result<(), LoopError> {
+        let Some(calls) = self.run.calls(id).filter(|_| matches!(end, End::Succeeded { .. })) else {
+            return Ok(());
+        };
+        let open = |step: &&StepId| !self.run.step(**step).state.settled();
+        let mut left = calls.steps.iter().filter(open).copied();
+        let Some(first) = left.next() else { return Ok(()) };
+        let others = match left.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let call = self.run.step(first);
+        let at = call.call.as_ref().and_then(|call| call.at.clone());
+        let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+        let text = format!(
+            "{}{others} had not ended when the script returned, and is stopped: is an `await` missing{at}?",
+            call.path
+        );
+        let step = self.run.step(id).path.clone();
+        self.emit(StepNoted { step, text }).map(drop)
     }
 
     fn call_made(&mut self, id: StepId, ready: ReadyCall) -> Result<(), LoopError> {

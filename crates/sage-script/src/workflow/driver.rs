@@ -142,7 +142,8 @@ impl Driver {
         match ended {
             Ok(None) => Some(Ok(Value::Null)),
             Ok(Some(json)) => Some(
-                serde_json::from_str(&well_formed(&json)).map_err(|why| broken(format!("its result is not JSON: {why}"))),
+                serde_json::from_str(&well_formed(&json))
+                    .map_err(|why| broken(format!("its result is not JSON: {why}"))),
             ),
             Err(_) if self.cancelled => Some(Err(ScriptFailure::Cancelled)),
             Err(thrown) => match self.isolate.fault(thrown) {

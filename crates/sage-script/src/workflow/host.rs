@@ -56,8 +56,8 @@ impl State {
         if self.record.made() >= self.max_calls {
             return Err(format!("a script can make at most {} calls", self.max_calls));
         }
-        let operation: serde_json::Value =
-            serde_json::from_str(&well_formed(operation)).map_err(|why| format!("not an operation: {why}"))?;
+        let operation: serde_json::Value = serde_json::from_str(&well_formed(operation))
+            .map_err(|why| format!("not an operation: {why}"))?;
         // What was called before was good enough then; what never was is refused at once, in every turn alike.
         if !self.record.is_known(&identity(&operation, key)) {
             (self.check)(&operation)?;

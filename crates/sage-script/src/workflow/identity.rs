@@ -53,7 +53,8 @@ pub(super) fn well_formed(json: &str) -> Cow<'_, str> {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
         let length = if escape.starts_with("\\ud") { 6 } else { 2 }.min(escape.len());
-        let half = escape.get(3..4).is_some_and(|digit| ('8'..='f').contains(&digit.chars().next().unwrap_or('0')));
+        let half =
+            escape.get(3..4).is_some_and(|digit| ('8'..='f').contains(&digit.chars().next().unwrap_or('0')));
         match escape.get(..length) {
             Some(text) if length == 6 && half => out.push_str(if text.len() == 6 { "\\ufffd" } else { text }),
             Some(text) => out.push_str(text),

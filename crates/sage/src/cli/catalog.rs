@@ -146,15 +146,15 @@ impl Catalog {
             let mut found = programs::complete(&file, &text, &self.root, &self.skills);
             wrong.append(&mut found.wrong);
             let library = &self.operations.library;
-            let quoted =
-                |name: &&str| ['"', '\'', '`'].iter().any(|m| text.contains(&format!("{m}{name}{m}")));
+            let texts: Vec<&str> =
+                [text.as_str()].into_iter().chain(found.modules.iter().map(|m| m.text.as_str())).collect();
+            let has = |word: String| texts.iter().any(|text| text.contains(&word));
+            let quoted = |name: &&str| ['"', '\'', '`'].iter().any(|m| has(format!("{m}{name}{m}")));
             let named = library.names().filter(quoted).filter_map(|name| Some((name, library.get(name)?)));
             frozen
                 .operations
                 .extend(named.map(|(name, operation)| (name.to_string(), operation.text.clone())));
-            if given("file").is_some() {
-                frozen.programs.insert(file, FrozenProgram { text, modules: found.modules });
-            }
+            frozen.programs.insert(file, FrozenProgram { text, modules: found.modules });
         }
         loaded.shown.append(&mut wrong);
         if !loaded.shown.is_empty() || loaded.diagnostics.iter().any(Diagnostic::is_error) {

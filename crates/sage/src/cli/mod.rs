@@ -93,7 +93,7 @@ Start here: sage run \"<feature>\", in the folder of your project.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Set up a project: .sage, a first template
+    /// Set up a project: .sage, sage.toml, the way to it for Claude Code (.mcp.json, /sage.workflow)
     Init(init::Args),
     /// Run a workflow for a feature
     Run(run::Asked),

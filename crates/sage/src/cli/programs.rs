@@ -72,8 +72,10 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
     let mut wanted = match strip(file, text, Form::Workflow) {
         Err(wrong) => return Found { wrong, ..found },
         Ok(stripped) => {
+            found.wrong.extend(foreign_imports(file, text, &stripped.scan.imports));
+            found.wrong.extend(no_workflow(file, text));
             found.workflows = stripped.scan.workflows;
-            found.wrong = missing(file, text, &stripped.scan.imports, &folder);
+            found.wrong.extend(missing(file, text, &stripped.scan.imports, &folder));
             paths(&stripped.scan.imports, Path::new("."))
         }
     };
@@ -95,12 +97,41 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
                 found.wrong.append(&mut missing(&shown, &text, &stripped.scan.imports, around));
                 let folder = Path::new(&path).parent().unwrap_or(Path::new("."));
                 wanted.extend(paths(&stripped.scan.imports, folder));
+                found.wrong.extend(foreign_imports(&shown, &text, &stripped.scan.imports));
+                found.workflows.extend(stripped.scan.workflows);
                 found.modules.push(Module { path, text });
             }
         }
     }
     found.modules.sort_by(|a, b| a.path.cmp(&b.path));
     found
+}
+
+/// Packages and built-in modules of other places.
+fn foreign_imports(name: &str, text: &str, imports: &[String]) -> Vec<Shown> {
+    let known =
+        |import: &str| import == "sage" || ["./", "../", "skills/"].iter().any(|own| import.starts_with(own));
+    let source = SourceText::new(name, text);
+    let foreign = imports.iter().filter(|import| !known(import));
+    foreign
+        .map(|import| {
+            let start = text.find(import.as_str()).unwrap_or(0);
+            let span = Span { start: start as u32, end: (start + import.len()) as u32 };
+            let message = format!("`{import}` cannot be imported: workflows have no packages");
+            let hint = "import files of the same folder (`./lib.ts`) or skills (`skills/<name>`)";
+            source.show(&Diagnostic::error("", span, message).hint(hint))
+        })
+        .collect()
+}
+
+fn no_workflow(name: &str, text: &str) -> Option<Shown> {
+    if Dialect::of(text) == Dialect::Claude || text.contains("export default") || text.contains("as default")
+    {
+        return None;
+    }
+    let problem = Diagnostic::error("", Span { start: 0, end: 1 }, "there is no workflow in this file");
+    let hint = "export default async (sage, input) => { ... }";
+    Some(SourceText::new(name, text).show(&problem.hint(hint)))
 }
 
 /// Imports of files that are not there. Of all others the script engine says what may be imported.

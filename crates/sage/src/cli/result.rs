@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use sage_core::port::script::Program;
 use sage_core::run::Run;
 use sage_core::wire::Summary;
 use sage_engine::open::Engine;
@@ -30,6 +31,13 @@ pub struct Args {
 pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Result<Value, Failure> {
     let blobs = engine.blobs(&run.id);
     let Some(path) = step else {
+        // What a workflow in code returns is its result.
+        let script = run.find(&format!("{}/{}", Program::PHASE, Program::STEP));
+        let script = script.filter(|&id| run.plan().steps.len() == 1 && run.calls(id).is_some());
+        if let Some(output) = script.and_then(|id| run.step(id).output.as_ref()) {
+            return value_of(output, Face::Filtered, &blobs)
+                .map_err(|error| Failure::failed(error.to_string()));
+        }
         let summary = Summary::of(run, &|output| drive::value(output, &blobs));
         return Ok(serde_json::to_value(summary.results.phases)?);
     };

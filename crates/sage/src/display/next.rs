@@ -44,6 +44,9 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
         }
         Status::Finished(_) => {
             commands.extend(raise().filter(|_| for_budget(run).is_some()));
+            commands.extend(
+                mended(run).map(|command| (command, "goes on with the code once you have mended it")),
+            );
             commands.push(resume("tries again; finished steps are kept"));
         }
         Status::Cancelled { resumable: false } => {
@@ -77,6 +80,14 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
         commands.push((command, "shows what it said"));
     }
     commands
+}
+
+/// A run keeps its code: who has mended it must say so.
+fn mended(run: &Run) -> Option<String> {
+    let code = |&&id: &&StepId| run.kind(id) == sage_core::template::Kind::Script;
+    failed_steps(run).iter().find(code)?;
+    let file = run.template.file.as_ref().filter(|file| run.template.programs.contains_key(*file))?;
+    Some(format!("sage resume {} -t {}", argument(&run.feature), argument(file)))
 }
 
 /// What there is to look at and to do where the run has written or left something.

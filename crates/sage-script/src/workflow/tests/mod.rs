@@ -179,7 +179,7 @@ fn start(script: &Script, before: &Run) -> (Box<dyn ScriptRun>, Receiver<ScriptS
         settled: before.settled.clone(),
         logged: u32::try_from(before.log.len()).unwrap(),
         check: Arc::new(|_| Ok(())),
-            load: Arc::new(|digest| Ok(format!("\"blob {}\"", digest.short()).into())),
+        load: Arc::new(|digest| Ok(format!("\"blob {}\"", digest.short()).into())),
     };
     let (tell, said) = channel();
     let tell = std::sync::Mutex::new(tell);
