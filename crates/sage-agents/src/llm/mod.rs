@@ -93,7 +93,7 @@ impl Agent for Llm {
             };
             let files = FileTools::new(&attempt.cx.project, &order.cwd, order.access);
             let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
-            boxes.extend(attempt.config.more_tools.iter().map(MoreTools::open));
+            boxes.extend(attempt.config.more_tools.iter().map(|more| more.open(order.access)));
             let tools = Toolboxes::new(boxes, &order.tools, feed);
             Dialogue::new(attempt, order, feed, endpoint, history, &tools).hold().await
         })

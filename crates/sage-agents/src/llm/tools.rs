@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sage_core::port::BoxFuture;
+use sage_core::role::Access;
 use serde_json::Value;
 
 use crate::agent::Feed;
@@ -27,7 +28,10 @@ pub trait ToolBox: Send + Sync {
 
 /// Opens a box for each conversation; what is in it belongs to whoever put the program together.
 #[derive(Clone)]
-pub struct MoreTools(Arc<dyn Fn() -> Box<dyn ToolBox> + Send + Sync>);
+pub struct MoreTools(Arc<Open>);
+
+/// By what the step may do.
+type Open = dyn Fn(Access) -> Box<dyn ToolBox> + Send + Sync;
 
 impl std::fmt::Debug for MoreTools {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -36,12 +40,12 @@ impl std::fmt::Debug for MoreTools {
 }
 
 impl MoreTools {
-    pub fn new(open: impl Fn() -> Box<dyn ToolBox> + Send + Sync + 'static) -> MoreTools {
+    pub fn new(open: impl Fn(Access) -> Box<dyn ToolBox> + Send + Sync + 'static) -> MoreTools {
         MoreTools(Arc::new(open))
     }
 
-    pub fn open(&self) -> Box<dyn ToolBox> {
-        (self.0)()
+    pub fn open(&self, access: Access) -> Box<dyn ToolBox> {
+        (self.0)(access)
     }
 }
 

@@ -86,9 +86,13 @@ impl Context {
 
     /// Code mode for the project, over the servers of a hub.
     pub fn code_mode(&self, hub: Arc<Hub>) -> CodeMode {
+        self.code_over(HubTools::new(hub))
+    }
+
+    fn code_over(&self, tools: HubTools) -> CodeMode {
         let store = super::skills::store(&self.project, self.disk.clone());
         let skills = ProjectSkills::new(store, super::skills::known_secrets());
-        CodeMode::new(Arc::new(HubTools::new(hub)), skills)
+        CodeMode::new(Arc::new(tools), skills)
     }
 
     /// For models without a program around them: tools as code instead of the definitions of all servers.
@@ -96,8 +100,12 @@ impl Context {
         if config.servers.is_empty() {
             return config;
         }
-        let mode = Arc::new(self.code_mode(Arc::clone(hub)));
-        let more = MoreTools::new(move || Box::new(CodeTools::new(Arc::clone(&mode))));
+        let all = Arc::new(self.code_mode(Arc::clone(hub)));
+        let reading = Arc::new(self.code_over(HubTools::new(Arc::clone(hub)).only_reading()));
+        let more = MoreTools::new(move |access| {
+            let mode = if access.write { &all } else { &reading };
+            Box::new(CodeTools::new(Arc::clone(mode)))
+        });
         ExecutorConfig { more_tools: Some(more), ..config }
     }
 

@@ -28,7 +28,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Find tools by words of their names, descriptions and parameters; without words, all of them
+    /// Find tools by what they are about; without words, all of them
     Search(listing::Args),
     /// Show one tool: what it does, what it takes, what it gives
     Describe {

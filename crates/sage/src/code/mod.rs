@@ -22,7 +22,7 @@ use sage_script::tools::{Detail, ToolDef, search};
 use serde_json::{Value, json};
 
 pub use save::{Save, SavedSkill};
-pub use servers::HubTools;
+pub use servers::{HubTools, definition};
 pub use skills::ProjectSkills;
 pub use toolbox::CodeTools;
 

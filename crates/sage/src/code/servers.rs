@@ -16,11 +16,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct HubTools {
     hub: Arc<Hub>,
     catalogue: RwLock<Arc<[ToolDef]>>,
+    /// Only tools that change nothing, says their server.
+    reads: bool,
 }
 
 impl HubTools {
     pub fn new(hub: Arc<Hub>) -> HubTools {
-        HubTools { hub, catalogue: RwLock::new(Arc::new([])) }
+        HubTools { hub, catalogue: RwLock::new(Arc::new([])), reads: false }
+    }
+
+    /// For whoever may not change anything.
+    pub fn only_reading(self) -> HubTools {
+        HubTools { reads: true, ..self }
+    }
+
+    /// What is not in the catalogue of a reader is not called either, whatever its code says.
+    fn refuses(&self, server: &str, tool: &str) -> bool {
+        self.reads && !self.catalogue().iter().any(|known| known.server == server && known.name == tool)
     }
 
     /// All servers at the same time.
@@ -40,7 +52,8 @@ impl HubTools {
             match answer {
                 Ok(Ok(tools)) => {
                     notes.extend(tools.iter().filter_map(|tool| tool.refused.clone()));
-                    all.extend(tools.iter().filter(|tool| tool.refused.is_none()).map(definition));
+                    let usable = |tool: &&Tool| tool.refused.is_none() && (tool.read_only || !self.reads);
+                    all.extend(tools.iter().filter(usable).map(definition));
                 }
                 Ok(Err(failure)) => notes.push(format!("left out: {failure}")),
                 Err(_) => {
@@ -54,7 +67,7 @@ impl HubTools {
     }
 }
 
-fn definition(tool: &Tool) -> ToolDef {
+pub fn definition(tool: &Tool) -> ToolDef {
     ToolDef {
         server: tool.server.clone(),
         name: tool.name.clone(),
@@ -82,6 +95,9 @@ impl Tools for HubTools {
         input: Value,
     ) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(async move {
+            if self.refuses(server, tool) {
+                return Err(format!("`{server}/{tool}` may change something, and this step may only read"));
+            }
             let input = match input {
                 Value::Object(map) => map,
                 Value::Null => Map::new(),

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use sage_agents::mcp::{Hub, Tool};
+use sage_script::tools::{self, ToolDef};
 use serde_json::{Value, json};
 
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::table::print_table;
 use crate::cli::{print, print_json};
+use crate::code::definition;
 use crate::display::text::clean;
 
 /// Of a description in a list.
@@ -18,7 +20,7 @@ const SUMMARY_CHARS: usize = 80;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Words that a tool must have
+    /// What it is about; the best come first
     words: Vec<String>,
     /// How much to tell of each
     #[arg(long, value_enum, default_value = "names")]
@@ -35,18 +37,31 @@ enum Detail {
     Full,
 }
 
+impl Detail {
+    fn of_code(self) -> tools::Detail {
+        match self {
+            Detail::Names => tools::Detail::Names,
+            Detail::Signatures => tools::Detail::Signatures,
+            Detail::Full => tools::Detail::Full,
+        }
+    }
+}
+
 pub async fn search(context: &Context, hub: &Arc<Hub>, args: &Args, json: bool) -> Result<ExitCode, Failure> {
-    let (mut found, mut silent) = (Vec::new(), Vec::new());
+    let (mut all, mut silent) = (Vec::new(), Vec::new());
     for (server, answer) in hub.tools().await {
         match answer {
-            Ok(tools) => found.extend(tools.iter().filter(|tool| fits(tool, &args.words)).cloned()),
+            Ok(tools) => all.extend(tools.iter().cloned()),
             Err(failure) => silent.push((server, failure.message)),
         }
     }
-    let more = found.len().saturating_sub(args.limit);
-    found.truncate(args.limit);
+    let catalogue: Vec<ToolDef> = all.iter().map(definition).collect();
+    let hits = tools::search(&catalogue, &args.words.join(" "), args.detail.of_code(), args.limit);
+    let more = hits.total.saturating_sub(hits.hits.len());
+    let found: Vec<(&Tool, &str)> =
+        hits.hits.iter().map(|hit| (&all[hit.index], hit.text.as_str())).collect();
     if json {
-        let tools: Vec<Value> = found.iter().map(|tool| shown(tool, args.detail)).collect();
+        let tools: Vec<Value> = found.iter().map(|(tool, text)| shown(tool, text, args.detail)).collect();
         let silent: Vec<Value> =
             silent.iter().map(|(server, why)| json!({"server": server, "error": why})).collect();
         print_json(&json!({"tools": tools, "more": more, "unreachable": silent}))?;
@@ -60,13 +75,13 @@ pub async fn search(context: &Context, hub: &Arc<Hub>, args: &Args, json: bool) 
     }
     match args.detail {
         Detail::Names => {
-            let row = |tool: &Tool| {
+            let row = |(tool, _): &(&Tool, &str)| {
                 [format!("{}/{}", tool.server, clean(&tool.name)), clean(&tool.summary(SUMMARY_CHARS))]
             };
             print_table(&found.iter().map(row).collect::<Vec<_>>());
         }
-        Detail::Signatures => found.iter().for_each(|tool| print(format_args!("{}\n", signature(tool)))),
-        Detail::Full => found.iter().for_each(print_full),
+        Detail::Signatures => found.iter().for_each(|(_, text)| print(format_args!("{}\n", clean(text)))),
+        Detail::Full => found.iter().for_each(|(tool, _)| print_full(tool)),
     }
     if more > 0 {
         eprintln!("and {more} more: --limit {}", args.limit + more);
@@ -83,7 +98,7 @@ pub async fn describe(
 ) -> Result<ExitCode, Failure> {
     let tool = hub.tool(server, tool).await.map_err(|failure| super::told(context, failure))?;
     if json {
-        print_json(&shown(&tool, Detail::Full))?;
+        print_json(&shown(&tool, &signature(&tool), Detail::Full))?;
     } else {
         print_full(&tool);
     }
@@ -94,16 +109,7 @@ fn nothing(context: &Context, args: &Args) -> String {
     if context.config.servers.known.is_empty() {
         return "this project has no MCP servers: [mcp.<name>] command = \"...\" in sage.toml\n".into();
     }
-    format!("no tool has all of: {}\n", args.words.join(" "))
-}
-
-/// All words, anywhere in its name, description or parameters. `server/` is part of the name.
-fn fits(tool: &Tool, words: &[String]) -> bool {
-    let parameters: Vec<&str> = parameters(tool).map(|(name, _)| name.as_str()).collect();
-    let title = tool.title.as_deref().unwrap_or_default();
-    let text = format!("{}/{} {title} {} {}", tool.server, tool.name, tool.description, parameters.join(" "));
-    let text = text.to_lowercase();
-    words.iter().all(|word| text.contains(&word.to_lowercase()))
+    format!("no tool fits: {}\n", args.words.join(" "))
 }
 
 fn parameters(tool: &Tool) -> impl Iterator<Item = (&String, &Value)> {
@@ -170,10 +176,10 @@ fn print_full(tool: &Tool) {
     }
 }
 
-fn shown(tool: &Tool, detail: Detail) -> Value {
+fn shown(tool: &Tool, text: &str, detail: Detail) -> Value {
     let mut shown = json!({"server": tool.server, "name": tool.name, "summary": tool.summary(SUMMARY_CHARS)});
     if detail != Detail::Names {
-        shown["signature"] = signature(tool).into();
+        shown["signature"] = if detail == Detail::Full { signature(tool) } else { text.to_owned() }.into();
     }
     if detail == Detail::Full {
         shown["title"] = json!(tool.title);

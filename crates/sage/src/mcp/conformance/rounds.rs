@@ -77,9 +77,8 @@ pub fn is_answer((key, request): &Wanted, responses: &Responses) -> bool {
     match request["method"].as_str() {
         Some("elicitation/create") => {
             let required = &request["params"]["requestedSchema"]["required"];
-            let fields = required.as_array().into_iter().flatten().filter_map(Value::as_str);
-            answer["action"] == "accept"
-                && fields.into_iter().all(|field| answer["content"].get(field).is_some())
+            let mut fields = required.as_array().into_iter().flatten().filter_map(Value::as_str);
+            answer["action"] == "accept" && fields.all(|field| answer["content"].get(field).is_some())
         }
         Some("roots/list") => answer["roots"].is_array(),
         _ => answer.get("content").is_some(),

@@ -1,6 +1,6 @@
 //! Claude Code and Codex with Sage as their tool, and a scripted model that calls each tool once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn home(sage: &Sage) -> PathBuf {
     home
 }
 
-fn agent(sage: &Sage, program: PathBuf, home: &PathBuf) -> Command {
+fn agent(sage: &Sage, program: PathBuf, home: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().current_dir(sage.root()).env("PATH", std::env::var_os("PATH").unwrap());
     command.env("HOME", home).env("XDG_STATE_HOME", sage.user_state());

@@ -106,8 +106,8 @@ fn limits(frozen: &Frozen, sandbox: &dyn Sandbox, losing: &[Row], tell: Tell) ->
     let tools = scan::by_tools(frozen, sandbox, most)?;
     let text = told(tools, "tools", &format!("one call with a short result, up to {most} tools"));
     tell(Figure::new("break-even by tools", tools.naive.unwrap_or(most) as f64, text))?;
-    let result = scan::by_result(frozen, sandbox, SIZES[0])?;
-    let text = told(result, "tokens", &format!("one call, {} tools, by the size of its result", SIZES[0]));
+    let result = scan::by_result(frozen, sandbox, FEW)?;
+    let text = told(result, "tokens", &format!("one call, {FEW} tools, by the size of its result"));
     tell(Figure::new("break-even by result", result.naive.unwrap_or_default() as f64, text))?;
     let [naive, code] = [Way::Naive, Way::CodeMode].map(|way| spent(losing, FEW, way).total());
     let times = code as f64 / naive.max(1) as f64;

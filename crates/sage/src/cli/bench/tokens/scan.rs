@@ -21,12 +21,15 @@ pub fn by_tools(frozen: &Frozen, sandbox: &dyn Sandbox, most: usize) -> Result<B
     scan(&sizes, |size| totals(&chain, frozen.set(*size), &once))
 }
 
-/// One call with 10 tools: the tokens of its result, line by line of the log.
+/// Lines of the log, some 2,000 tokens: every size beyond is worse for those who read it all.
+const LINES: usize = 40;
+
+/// One call with few tools: the tokens of its result, line by line of the log.
 pub fn by_result(frozen: &Frozen, sandbox: &dyn Sandbox, tools: usize) -> Result<BreakEven, Failure> {
     let mut chain = chain::counting(frozen)?;
     let once = Remembered(sandbox.run(chain.code[0]));
     let log = chain.calls[0].result.clone();
-    let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).take(LINES).collect();
     let found = scan(&ends, |end| {
         chain.calls[0].result = log[..*end].to_string();
         totals(&chain, frozen.set(tools), &once)
