@@ -69,7 +69,7 @@ fn explain_and_logs_know_each_call_and_its_place() {
     let sage = done();
     let why = sage.args(["explain", "x", "research/market", "--json"]).run().exit(0).json();
     assert_eq!(why["state"], "succeeded", "{why}");
-    sage.sage("explain x research/market").exit(0).stdout_has("t.ts:4:");
+    sage.sage("explain x research/market").exit(0).stdout_has("called at t.ts:5:");
     sage.sage("explain x main/script").exit(0);
     sage.sage("explain x").exit(0).stdout_has("decide/doubt");
     sage.sage("logs x").exit(0).stdout_has("research/rivals").stdout_has("decide/doubt");
