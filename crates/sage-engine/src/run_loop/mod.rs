@@ -403,6 +403,8 @@ impl RunLoop {
         loop {
             self.follow_scripts()?;
             self.start_ready()?;
+            // What was reused at once is told at once: only what has effects waits for the disk.
+            self.tell_scripts();
             self.make_way()?;
             self.follow_decisions()?;
             self.gate.leave_queue();

@@ -163,6 +163,11 @@ impl RunLoop {
         Reader { blobs: self.around.blobs.clone(), library, templates }
     }
 
+    pub(super) fn tell_scripts(&mut self) {
+        let running: Vec<StepId> = self.scripts.running.keys().copied().collect();
+        running.into_iter().for_each(|id| self.tell_script(id));
+    }
+
     fn tell_script(&mut self, id: StepId) {
         let cancelling = matches!(self.run.step(id).state, State::Open { cancelling: true, .. });
         let Some(calls) = self.run.calls(id) else { return };
