@@ -150,9 +150,7 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
-            Event::StepCalled(_) | Event::StepRecalled(_) | Event::StepReturned(_) | Event::StepNoted(_) => {
-                self.apply_calls(event, now)?;
-            }
+            event if Run::is_of_scripts(event) => self.apply_calls(event, now)?,
             Event::StepAsked(_)
             | Event::StepPermitted(_)
             | Event::StepSession(_)

@@ -133,6 +133,11 @@ impl Run {
         (used..).map(name).find(|path| self.find(path).is_none()).unwrap_or(base.clone())
     }
 
+    pub(super) fn is_of_scripts(event: &Event) -> bool {
+        use Event::{StepCalled, StepNoted, StepRecalled, StepReturned};
+        matches!(event, StepCalled(_) | StepRecalled(_) | StepReturned(_) | StepNoted(_))
+    }
+
     pub(super) fn apply_calls(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
         match event {
             Event::StepCalled(called) => self.called(called, now),

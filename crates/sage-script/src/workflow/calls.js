@@ -129,16 +129,6 @@
     return values;
   };
 
-  // What other places have and this one has not, with what to use instead.
-  const instead = {
-    fetch: "let a tool or a command fetch it: tool(..), shell(..)", setTimeout: "wait with sleep(..)",
-    setInterval: "use a loop with sleep(..)", require: "import files of the folder: import { x } from \"./lib.ts\"",
-  };
-  for (const [name, hint] of Object.entries(instead)) {
-    const value = () => { throw new TypeError(`there is no ${name} in workflows: ${hint}`); };
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
-  }
-
   Object.defineProperty(globalThis, "console", {
     value: Object.freeze({ log, info: log, warn: log, error: log, debug: log }),
     writable: true, configurable: true,

@@ -147,7 +147,9 @@ impl Driver {
             ),
             Err(_) if self.cancelled => Some(Err(ScriptFailure::Cancelled)),
             Err(thrown) => match self.isolate.fault(thrown) {
-                Fault::Threw(thrown) => Some(Err(ScriptFailure::Threw { message: thrown.to_string() })),
+                Fault::Threw(thrown) => {
+                    Some(Err(ScriptFailure::Threw { message: hinted(thrown.to_string()) }))
+                }
                 fault => Some(Err(self.broken(&fault))),
             },
         }
@@ -251,6 +253,23 @@ impl Driver {
             None => String::new(),
         };
         broken(format!("`{}` was cut off: {fault}{after}", self.start.program.name))
+    }
+}
+
+/// What other places have and this one has not, with what to use instead.
+const INSTEAD: [(&str, &str); 5] = [
+    ("fetch", "let a tool or a command fetch it"),
+    ("setTimeout", "sleep() waits, also over a restart"),
+    ("setInterval", "use a loop with sleep()"),
+    ("require", "import files of the same folder: import { x } from \"./lib.ts\""),
+    ("process", "give what it needs as input"),
+];
+
+fn hinted(message: String) -> String {
+    let missing = |(name, _): &&(&str, &str)| message.contains(&format!("{name} is not defined"));
+    match INSTEAD.iter().find(missing) {
+        Some((name, hint)) => format!("{message}\nworkflows have no `{name}`: {hint}"),
+        None => message,
     }
 }
 

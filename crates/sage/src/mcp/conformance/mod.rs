@@ -13,8 +13,8 @@ mod listed;
 mod rounds;
 mod tools;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -45,6 +45,8 @@ struct Shared {
     /// States that were given away, with the round that they stand for.
     states: Mutex<HashMap<String, u8>>,
     changes: broadcast::Sender<Change>,
+    /// Ears of subscriptions that were accepted and do not listen yet: what changes in between is theirs, too.
+    accepted: Mutex<VecDeque<broadcast::Receiver<Change>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +68,7 @@ impl Fixtures {
             lasting: Lasting::new(),
             states: Mutex::default(),
             changes: broadcast::channel(CHANGES).0,
+            accepted: Mutex::default(),
         })))
     }
 }
@@ -172,11 +175,14 @@ impl ServerHandler for Fixtures {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = self.0.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.push_back(self.0.changes.subscribe());
         Some(requested.clone())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.0.changes.subscribe();
+        let first = self.0.accepted.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let mut changes = first.unwrap_or_else(|| self.0.changes.subscribe());
         loop {
             let change = tokio::select! {
                 change = changes.recv() => change,

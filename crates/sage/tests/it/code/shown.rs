@@ -57,7 +57,7 @@ fn results_are_there_by_call_and_for_the_whole() {
     assert_eq!(value(&sage), json!({"a": "market\n", "b": "nobody", "bad": "failed"}));
     assert_eq!(sage.sage("result x research/market").exit(0).json()["stdout"], "market\n");
     let whole = sage.sage("result x --json").exit(0).json();
-    assert_eq!(whole["result"][0]["results"]["script"]["b"], "nobody", "{whole:#}");
+    assert_eq!(whole["result"]["b"], "nobody", "{whole:#}");
     sage.sage("result x decide/doubt").exit(1).stderr_has("failed");
     let lines = sage.args(["run", "y", "-t", "t", "--json"]).run().exit(0).json_lines();
     assert_eq!(lines.last().unwrap()["type"], "summary");
