@@ -92,9 +92,11 @@ fn a_script_that_failed_runs_again_and_so_do_its_failed_calls_only() {
     resume(&mut story);
     assert_eq!(
         (story.state("main/script"), story.state(&a), story.state(&b)),
-        ("running", "succeeded", "waiting")
+        ("running", "succeeded", "pending")
     );
     assert_eq!(ended(&story), [0]);
+    story.tell(StepRecalled { step: b.as_str().into() });
+    assert_eq!(story.wanted(), [b.clone()], "the script has asked for it");
     story.succeed(&b);
     returned(&mut story, good());
     assert_eq!(story.run.decide(), [Action::Finish(Verdict::Succeeded)]);
@@ -111,6 +113,18 @@ fn what_a_script_left_running_is_given_up_before_it_ends() {
     assert_eq!(story.run.decide(), [Action::Stop(story.run.find(&a).unwrap())]);
     story.end(&a, End::Stopped);
     assert_eq!((story.state("main/script"), story.state(&a)), ("succeeded", "cancelled"));
+}
+
+// covers: R5, R21
+#[test]
+fn what_a_returned_script_left_running_is_given_up_by_the_next_owner_too() {
+    let mut story = script(Dialect::Sage);
+    let (a, b) = (call(&mut story, "a", "a"), call(&mut story, "b", "b"));
+    story.succeed(&a).begin(&b);
+    returned(&mut story, good());
+    resume(&mut story);
+    assert_eq!((story.state("main/script"), story.state(&b)), ("succeeded", "cancelled"));
+    assert_eq!(story.run.decide(), [Action::Finish(Verdict::Succeeded)]);
 }
 
 // covers: R21
