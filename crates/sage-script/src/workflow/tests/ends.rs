@@ -46,7 +46,7 @@ fn limits_are_never_the_scripts_verdict() {
     }
     let mut script = Script::sage("for (let i = 0; ; i++) await sage.agent('a', `${i}`)");
     script.limits.max_calls = 10;
-    assert!(script.run(echo).threw().contains("RangeError: a script can make at most 10 calls"));
+    assert!(script.run(echo).threw().contains("a script can make at most 10 calls"));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_nobody_will_answer_is_told() {
     let run = Script::sage("await sage.agent('a', 'x')\nawait new Promise(() => {})").run(echo);
     assert_eq!(
         run.broken(),
-        "stuck: `t.ts` awaits something that nobody will answer, after 1 calls; its last call was made at t.ts:2:12"
+        "stuck: `t.ts` awaits something that nobody will answer, after 1 call; its last call was made at t.ts:2:12"
     );
 }
 

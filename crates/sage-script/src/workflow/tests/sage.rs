@@ -81,7 +81,7 @@ fn mistakes_in_arguments_say_what_exists() {
             "sage.parallel takes at most 4096 items, these are 5000",
         ),
         ("sage.parallel([() => 1], { limit: 0 })", "limit must be 1 or more"),
-        ("sage.nothing()", "TypeError: not a function"),
+        ("sage.nothing()", "sage has no `nothing`; there are: agent, "),
     ] {
         let run = Script::sage(&format!("return await {call}")).run(echo);
         assert!(run.threw().contains(expected), "{call}: {}", run.threw());
