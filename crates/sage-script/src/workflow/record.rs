@@ -14,8 +14,6 @@ use sage_core::digest::Digest;
 use sage_core::port::script::{CallOutcome, NewCall, Recorded, Settled};
 use serde_json::Value;
 
-use super::identity::identity;
-
 #[derive(Debug, Default)]
 pub(super) struct Record {
     known: HashMap<(Digest, u32), u32>,
@@ -65,8 +63,7 @@ impl Record {
     }
 
     /// A call of the script. An unknown one goes to `new_calls`.
-    pub fn call(&mut self, operation: Value, label: String, group: String, key: &str) -> Made {
-        let identity = identity(&operation, key);
+    pub fn call(&mut self, identity: Digest, operation: Value, label: String, group: String) -> Made {
         let count = self.ordinals.entry(identity).or_default();
         let ordinal = *count;
         *count += 1;
