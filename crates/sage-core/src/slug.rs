@@ -53,7 +53,7 @@ impl Feature {
         if looks_like_path(title) {
             return Err(NameError::Path);
         }
-        let slug = slug_of(title);
+        let slug = slug_of(title, MAX_SLUG_BYTES);
         if slug.is_empty() {
             return Err(NameError::NothingLeft);
         }
@@ -99,10 +99,11 @@ fn looks_like_path(title: &str) -> bool {
         || title.split('/').any(|part| matches!(part.trim(), "." | ".."))
 }
 
-fn slug_of(title: &str) -> String {
-    let mut slug = String::with_capacity(title.len().min(MAX_SLUG_BYTES));
+/// What is left of a title in `[a-z0-9-]`, at most so many bytes of it; maybe nothing.
+pub fn slug_of(title: &str, most: usize) -> String {
+    let mut slug = String::with_capacity(title.len().min(most));
     for c in title.chars() {
-        if slug.len() == MAX_SLUG_BYTES {
+        if slug.len() == most {
             break;
         }
         if c.is_ascii_alphanumeric() {

@@ -8,6 +8,7 @@ use sage_core::event::{End, Payload};
 use sage_core::policy::FailureClass;
 use sage_core::port::script::{NewCall, ScriptFailure, ScriptSays};
 use sage_core::read::{Library, read_call};
+use sage_core::slug::slug_of;
 use sage_core::template::{Kind, Operation};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -187,17 +188,6 @@ fn cut(text: String) -> String {
 
 /// What is left of a name that people or models gave.
 fn slug(name: &str) -> String {
-    let mut slug = String::new();
-    for c in name.chars().flat_map(char::to_lowercase) {
-        if c.is_ascii_alphanumeric() {
-            slug.push(c);
-        } else if !slug.ends_with('-') && !slug.is_empty() {
-            slug.push('-');
-        }
-        if slug.len() >= LONGEST_NAME {
-            break;
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { "call".into() } else { slug.into() }
+    let slug = slug_of(name, LONGEST_NAME);
+    if slug.is_empty() { "call".into() } else { slug }
 }

@@ -107,6 +107,12 @@ impl Run {
         Some(Program { name, dialect: Dialect::of(&text), text, modules })
     }
 
+    /// The named operations that the run's templates came with.
+    pub fn library(&self) -> Library {
+        let frozen = [&self.template].into_iter().chain(&self.templates);
+        Library::frozen(&frozen.flat_map(|frozen| frozen.operations.clone()).collect())
+    }
+
     fn programs(&self, name: &str) -> Vec<&FrozenProgram> {
         let frozen = [&self.template].into_iter().chain(&self.templates);
         frozen.filter_map(|frozen| frozen.programs.get(name)).collect()
@@ -196,10 +202,9 @@ impl Run {
         if let Some(known) = self.shapes.get(text) {
             return Ok(known.clone());
         }
-        let frozen = [&self.template].into_iter().chain(&self.templates);
-        let operations = frozen.flat_map(|frozen| frozen.operations.clone()).collect();
-        let operation = read_call(text, &Library::frozen(&operations)).0.ok_or_else(|| {
-            FoldError::Template { name: self.template.name.clone(), why: "a call is not an operation".into() }
+        let operation = read_call(text, &self.library()).0.ok_or_else(|| FoldError::Template {
+            name: self.template.name.clone(),
+            why: "a call is not an operation".into(),
         })?;
         let operation = Arc::new(operation);
         self.shapes.insert(text.into(), operation.clone());

@@ -12,7 +12,6 @@ use sage_core::policy::FailureClass;
 use sage_core::port::script::{
     CallOutcome, Program, Recorded, ScriptHost, ScriptRun, ScriptStart, Settled, Text,
 };
-use sage_core::read::Library;
 use sage_core::run::{CallEnd, Calls, Output, State, StepId};
 use serde_json::Value;
 
@@ -66,7 +65,7 @@ impl RunLoop {
         }
     }
 
-    /// Starts scripts that are open, tells them what has ended, lets go of those that are not.
+    /// Starts scripts that are open, lets go of those that are not.
     pub(super) fn follow_scripts(&mut self) -> Result<(), LoopError> {
         if self.run.open_scripts().is_empty() && self.scripts.running.is_empty() {
             return Ok(());
@@ -75,15 +74,13 @@ impl RunLoop {
             self.scripts.running.retain(|_, script| script.leaving);
             return Ok(());
         }
-        let open: Vec<StepId> = self.run.open_scripts().iter().copied().collect();
-        let open: Vec<StepId> =
-            open.into_iter().filter(|&id| self.run.calls(id).is_some_and(|c| !c.has_returned())).collect();
+        let goes_on = |id: &StepId| self.run.calls(*id).is_some_and(|calls| !calls.has_returned());
+        let open: Vec<StepId> = self.run.open_scripts().iter().copied().filter(goes_on).collect();
         self.scripts.running.retain(|id, _| open.contains(id));
         for id in open {
             if !self.scripts.running.contains_key(&id) {
                 self.start_script(id)?;
             }
-            self.tell_script(id);
         }
         Ok(())
     }
@@ -156,10 +153,8 @@ impl RunLoop {
     }
 
     fn reader(&self) -> Reader {
-        let frozen = [&self.run.template].into_iter().chain(&self.run.templates);
-        let operations = frozen.flat_map(|frozen| frozen.operations.clone()).collect();
         let templates = self.run.templates.iter().map(|frozen| frozen.name.clone()).collect();
-        let library = Arc::new(Library::frozen(&operations));
+        let library = Arc::new(self.run.library());
         Reader { blobs: self.around.blobs.clone(), library, templates }
     }
 

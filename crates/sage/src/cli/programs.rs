@@ -111,17 +111,18 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
 fn foreign_imports(name: &str, text: &str, imports: &[String]) -> Vec<Shown> {
     let known =
         |import: &str| import == "sage" || ["./", "../", "skills/"].iter().any(|own| import.starts_with(own));
-    let source = SourceText::new(name, text);
-    let foreign = imports.iter().filter(|import| !known(import));
-    foreign
-        .map(|import| {
-            let start = text.find(import.as_str()).unwrap_or(0);
-            let span = Span { start: start as u32, end: (start + import.len()) as u32 };
-            let message = format!("`{import}` cannot be imported: workflows have no packages");
-            let hint = "import files of the same folder (`./lib.ts`) or skills (`skills/<name>`)";
-            source.show(&Diagnostic::error("", span, message).hint(hint))
-        })
-        .collect()
+    let hint = "import files of the same folder (`./lib.ts`) or skills (`skills/<name>`)";
+    let told = |import: &String| {
+        let message = format!("`{import}` cannot be imported: workflows have no packages");
+        wrong_import(name, text, import, message, hint)
+    };
+    imports.iter().filter(|import| !known(import)).map(told).collect()
+}
+
+fn wrong_import(name: &str, text: &str, import: &str, message: String, hint: &str) -> Shown {
+    let start = text.find(import).unwrap_or(0);
+    let span = Span { start: start as u32, end: (start + import.len()) as u32 };
+    SourceText::new(name, text).show(&Diagnostic::error("", span, message).hint(hint))
 }
 
 fn no_workflow(name: &str, text: &str) -> Option<Shown> {
@@ -136,19 +137,14 @@ fn no_workflow(name: &str, text: &str) -> Option<Shown> {
 
 /// Imports of files that are not there. Of all others the script engine says what may be imported.
 fn missing(name: &str, text: &str, imports: &[String], folder: &Path) -> Vec<Shown> {
-    let source = SourceText::new(name, text);
     let there = |import: &str| {
         let place = folder.join(import);
         place.is_file() || place.with_extension("ts").is_file()
     };
+    let hint = "write the path from this file on, with its ending: `./lib.ts`";
     let lost = imports.iter().filter(|import| import.starts_with('.') && !there(import));
-    lost.map(|import| {
-        let start = text.find(import.as_str()).unwrap_or(0);
-        let span = Span { start: start as u32, end: (start + import.len()) as u32 };
-        let hint = "write the path from this file on, with its ending: `./lib.ts`";
-        source.show(&Diagnostic::error("", span, format!("there is no file `{import}`")).hint(hint))
-    })
-    .collect()
+    lost.map(|import| wrong_import(name, text, import, format!("there is no file `{import}`"), hint))
+        .collect()
 }
 
 /// Imports as the first module would write them.

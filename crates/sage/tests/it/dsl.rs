@@ -492,6 +492,20 @@ pub struct Entry {
 }
 
 impl Journal {
+    /// The most attempts that were under way at the same moment, by the journal's records.
+    pub fn most_at_once(&self) -> usize {
+        let (mut now, mut most) = (0usize, 0);
+        for entry in &self.records {
+            match &entry.event {
+                Event::StepStarted(_) => now += 1,
+                Event::StepFinished(_) | Event::StepRetried(_) => now -= 1,
+                _ => {}
+            }
+            most = most.max(now);
+        }
+        most
+    }
+
     #[track_caller]
     pub fn read(dir: &Path) -> Journal {
         let mut records = Vec::new();

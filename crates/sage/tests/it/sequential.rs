@@ -1,8 +1,6 @@
 //! Parallelism can be limited and switched off, and is there when it is not (R1, P10).
 
-use sage_core::event::Event;
-
-use crate::dsl::{Journal, Sage};
+use crate::dsl::Sage;
 
 const WIDE: &str = r#"
 name: t
@@ -11,27 +9,13 @@ phases:
     operations: { id: s, type: shell, foreach: "[range(6)]", params: { run: "sleep 0.15" } }
 "#;
 
-/// The most attempts that were under way at the same moment, by the journal's records.
-fn most_at_once(journal: &Journal) -> usize {
-    let (mut now, mut most) = (0usize, 0);
-    for entry in &journal.records {
-        match &entry.event {
-            Event::StepStarted(_) => now += 1,
-            Event::StepFinished(_) | Event::StepRetried(_) => now -= 1,
-            _ => {}
-        }
-        most = most.max(now);
-    }
-    most
-}
-
 // covers: P10
 #[test]
 fn parallelism_can_be_switched_off_by_flag_and_environment() {
     let sage = Sage::new().template("t", WIDE);
     let run = |feature: &str| sage.args(["run", feature, "-t", "t"]);
     run("flag-a").run().exit(0);
-    assert!(most_at_once(&sage.journal("flag-a")) > 1, "without a switch they overlap");
+    assert!(sage.journal("flag-a").most_at_once() > 1, "without a switch they overlap");
     sage.args(["run", "flag-b", "-t", "t", "--sequential"]).run().exit(0);
     run("flag-c").env("SAGE_PARALLEL", "0").run().exit(0);
     run("flag-d").env("ENABLE_PARALLEL_EXECUTION", "false").run().exit(0);
@@ -39,7 +23,7 @@ fn parallelism_can_be_switched_off_by_flag_and_environment() {
     sage.write("sage.toml", "[switches]\nparallel = false\n");
     run("flag-f").run().exit(0);
     for feature in ["flag-b", "flag-c", "flag-d", "flag-e", "flag-f"] {
-        assert_eq!(most_at_once(&sage.journal(feature)), 1, "{feature}");
+        assert_eq!(sage.journal(feature).most_at_once(), 1, "{feature}");
     }
     let config = sage.args(["config", "--json"]).env("SAGE_PARALLEL", "1").run().exit(0).json();
     let settings = config["settings"].as_array().unwrap();
@@ -54,7 +38,7 @@ fn the_limit_holds_and_is_used() {
     for limit in [2, 3] {
         let feature = format!("limit-{limit}");
         sage.args(["run", &feature, "-t", "t", "--parallel", &limit.to_string()]).run().exit(0);
-        assert_eq!(most_at_once(&sage.journal(&feature)), limit);
+        assert_eq!(sage.journal(&feature).most_at_once(), limit);
     }
 }
 
@@ -69,5 +53,5 @@ fn nesting_at_limit_1_does_not_deadlock() {
     sage.sage("run x -t t --parallel 1").exit(0);
     let journal = sage.journal("x");
     assert_eq!(journal.succeeded().len(), 8);
-    assert_eq!(most_at_once(&journal), 1);
+    assert_eq!(journal.most_at_once(), 1);
 }

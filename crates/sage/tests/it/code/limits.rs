@@ -1,23 +1,9 @@
 //! What a workflow in code may use: slots, tokens, processor time, memory.
 
-use sage_core::event::Event;
 use serde_json::json;
 
 use super::{flow, ran, returned, value};
-use crate::dsl::{Journal, Sage};
-
-fn most_at_once(journal: &Journal) -> usize {
-    let (mut now, mut most) = (0usize, 0);
-    for entry in &journal.records {
-        match &entry.event {
-            Event::StepStarted(_) => now += 1,
-            Event::StepFinished(_) | Event::StepRetried(_) => now -= 1,
-            _ => {}
-        }
-        most = most.max(now);
-    }
-    most
-}
+use crate::dsl::Sage;
 
 // covers: R21, P10
 #[test]
@@ -27,11 +13,11 @@ fn the_runs_limit_holds_for_code() {
     for (limit, most) in [("1", 1), ("3", 3)] {
         let sage = flow(body);
         sage.sage(&format!("run x -t t --parallel {limit}")).exit(0);
-        assert_eq!(most_at_once(&sage.journal("x")), most);
+        assert_eq!(sage.journal("x").most_at_once(), most);
     }
     let sage = flow(body);
     sage.sage("run x -t t --sequential").exit(0);
-    assert_eq!(most_at_once(&sage.journal("x")), 1);
+    assert_eq!(sage.journal("x").most_at_once(), 1);
 }
 
 const SPENDER: &str = r#"
