@@ -1,6 +1,6 @@
 //! SHA-256 values: keys, results, blobs. Lower-case hex, compared strictly.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub const HEX_LEN: usize = 64;
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,11 +47,14 @@ impl Digest {
         if hex.len() != HEX_LEN {
             return Err(NotADigest);
         }
-        let mut bytes = [0; 32];
+        // Looked at as a whole at the end: digits are as random as a branch can be.
+        let (mut bytes, mut wrong) = ([0; 32], 0);
         for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+            let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
+            wrong |= high | low;
+            *byte = high << 4 | low & 15;
         }
-        Ok(Self(bytes))
+        if wrong & NOT_HEX == 0 { Ok(Self(bytes)) } else { Err(NotADigest) }
     }
 
     /// The text, as bytes: what the journal writes without allocating.
@@ -66,11 +69,24 @@ impl Digest {
     }
 }
 
-fn nibble(digit: u8) -> Result<u8, NotADigest> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        _ => Err(NotADigest),
+/// Set in the value of what is no digit.
+const NOT_HEX: u8 = 0x80;
+
+const NIBBLES: [u8; 256] = {
+    let mut values = [NOT_HEX; 256];
+    let mut value = 0;
+    while value < HEX_DIGITS.len() {
+        values[HEX_DIGITS[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// A part is enough: it is a hash already.
+impl std::hash::Hash for Digest {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        state.write_u64(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
     }
 }
 
@@ -103,8 +119,22 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let hex = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        hex.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(Hex)
+    }
+}
+
+/// Reads the text where it stands.
+struct Hex;
+
+impl serde::de::Visitor<'_> for Hex {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("64 lower-case hex digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, hex: &str) -> Result<Digest, E> {
+        hex.parse().map_err(E::custom)
     }
 }
 
@@ -135,13 +165,28 @@ fn write_canonical(value: &Value, out: &mut String) {
                 if n > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::String(key.clone()).to_string());
+                write_text(key, out);
                 out.push(':');
                 write_canonical(&map[key], out);
             }
             out.push('}');
         }
-        leaf => out.push_str(&leaf.to_string()),
+        Value::String(text) => write_text(text, out),
+        leaf => {
+            // Numbers and words: a text takes whatever they write.
+            let _ = write!(out, "{leaf}");
+        }
+    }
+}
+
+/// Quoted. What needs no escape, as most texts, is copied.
+fn write_text(text: &str, out: &mut String) {
+    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        let _ = write!(out, "{}", Value::from(text));
+    } else {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
     }
 }
 
@@ -156,6 +201,13 @@ mod tests {
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert_eq!(digest.to_string().to_uppercase().parse::<Digest>(), Err(NotADigest));
         assert_eq!("00".parse::<Digest>(), Err(NotADigest));
+        for wrong in ['g', '/', ':', '`', '\u{0}', '\u{7f}'] {
+            for at in [0, 1, 62, 63] {
+                let mut hex: Vec<char> = digest.to_string().chars().collect();
+                hex[at] = wrong;
+                assert_eq!(hex.iter().collect::<String>().parse::<Digest>(), Err(NotADigest), "{wrong:?} at {at}");
+            }
+        }
     }
 
     #[test]
@@ -166,5 +218,13 @@ mod tests {
         );
         assert_eq!(Digest::of_json(&json!({"a": 1, "b": 2})), Digest::of_json(&json!({"b": 2, "a": 1})));
         assert_ne!(Digest::of_json(&json!([1, 2])), Digest::of_json(&json!([2, 1])));
+    }
+
+    #[test]
+    fn canonical_texts_are_those_of_json() {
+        for code in (0..=0x2ff).chain([0x2028, 0xfffd, 0x1f600]) {
+            let text = format!("a{}b", char::from_u32(code).unwrap_or('x'));
+            assert_eq!(canonical(&json!(text)), serde_json::to_string(&text).unwrap());
+        }
     }
 }

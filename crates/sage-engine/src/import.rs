@@ -64,7 +64,7 @@ fn first_event(engine: &Engine, run: &str) -> Option<RunStarted> {
     // The damage comes later, or nothing is found.
     let _ = journal::Reader::new().feed(&bytes, &mut |record: Record<'_>| -> Result<(), JournalError> {
         if first.is_none()
-            && let Ok(Event::RunStarted(started)) = Event::parse(record.kind, record.data.get())
+            && let Ok(Event::RunStarted(started)) = Event::parse(record.kind, record.data)
         {
             first = Some(started);
         }

@@ -203,7 +203,7 @@ fn missed<L: Listener>(
 ) -> Result<Vec<(u64, L::News)>, OpenError> {
     let (mut fold, mut news) = (Fold::default(), Vec::new());
     journal::check(vfs, run_dir, None, |record| -> Result<(), OpenError> {
-        let event = Event::parse(record.kind, record.data.get())?;
+        let event = Event::parse(record.kind, record.data)?;
         fold.apply(&event, record.ts_ms)?;
         if let Some(run) = fold.run().filter(|_| (mark + 1..=head).contains(&record.seq)) {
             let told = L::news(&event, record.seq, record.ts_ms, run);

@@ -157,14 +157,31 @@ impl Payload {
     }
 }
 
+/// What a key is made of, each part shortened: lets `sage explain` name the part that changed. Nobody else
+/// looks, so it stays text until then.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parts(Box<RawValue>);
+
+impl From<BTreeMap<String, String>> for Parts {
+    fn from(parts: BTreeMap<String, String>) -> Parts {
+        Parts(serde_json::value::to_raw_value(&parts).unwrap_or_default())
+    }
+}
+
+impl Parts {
+    pub fn read(&self) -> BTreeMap<String, String> {
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStarted {
     pub step: Arc<str>,
     pub attempt: u32,
     pub key: Digest,
-    /// What the key is made of, each part shortened: lets `sage explain` name the part that changed.
-    pub parts: BTreeMap<String, String>,
+    pub parts: Parts,
     /// When a sleep ends or an approval takes its default, in ms since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
@@ -189,6 +206,7 @@ pub struct StepStarted {
 impl StepStarted {
     pub fn new(step: Arc<str>, attempt: u32, key: Digest, parts: BTreeMap<String, String>) -> StepStarted {
         let (until, ask, reserve, agent, model, cache) = (None, None, None, None, None, None);
+        let parts = parts.into();
         StepStarted { step, attempt, key, parts, until, ask, reserve, agent, model, cache, repeatable: false }
     }
 }
@@ -270,7 +288,7 @@ pub struct StepSkipped {
 pub struct StepReused {
     pub step: Arc<str>,
     pub key: Digest,
-    pub parts: BTreeMap<String, String>,
+    pub parts: Parts,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

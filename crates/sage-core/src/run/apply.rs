@@ -1,6 +1,5 @@
 //! The fold: one event in, the run changed. An event that does not fit is a typed error, never a panic.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::digest::Digest;
@@ -8,7 +7,7 @@ use crate::event::*;
 use crate::plan::{Plan, PlanError};
 use crate::policy::FailureClass;
 use crate::run::step::{Failure, Output, Running, State};
-use crate::run::{Judgement, PhaseId, Run, Status, StepId, Tally};
+use crate::run::{HashMap, Judgement, PhaseId, Run, Status, StepId, Tally};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
@@ -61,9 +60,9 @@ impl Run {
             started_ms: now,
             updated_ms: now,
             tally: Tally { turn_ms: now, ..Tally::default() },
-            memo: HashMap::new(),
+            memo: Default::default(),
             signals: Default::default(),
-            by_path: HashMap::new(),
+            by_path: Default::default(),
             lost_paths: Default::default(),
             relinking: false,
             ready: Default::default(),

@@ -1,7 +1,7 @@
 //! Steps that a script calls. They belong to the script's step as items belong to a fan-out, but each has an
 //! operation of its own, and there may always be one more until the script has returned.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::digest::Digest;
@@ -10,7 +10,7 @@ use crate::port::script::{Dialect, Program};
 use crate::read::{Library, read_call};
 use crate::run::settle::Queue;
 use crate::run::step::{Children, Failure, Output, State};
-use crate::run::{FoldError, Run, Status, StepId};
+use crate::run::{FoldError, HashMap, Run, Status, StepId};
 use crate::template::Operation;
 
 /// What a script's call does.
@@ -52,7 +52,7 @@ pub struct CallEnd {
 
 impl Calls {
     pub(super) fn new(input: Payload, dialect: Dialect) -> Calls {
-        let (steps, ended, names) = (Vec::new(), Vec::new(), HashMap::new());
+        let (steps, ended, names) = (Vec::new(), Vec::new(), HashMap::default());
         Calls { steps, input, dialect, ended, logged: 0, returned: None, dead: 0, names }
     }
 

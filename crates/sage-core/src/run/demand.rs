@@ -3,10 +3,8 @@
 //! Steps that ask for the same share one demand (a number), so that either all of them may start or none, and
 //! the engine asks once for all of them.
 
-use std::collections::HashMap;
-
 use crate::policy::Alternative;
-use crate::run::{Run, StepId};
+use crate::run::{HashMap, Run, StepId};
 use crate::template::{Kind, Operation};
 
 /// Pools of this name have one unit each: a session.
@@ -43,7 +41,7 @@ pub(super) struct Demands {
 impl Default for Demands {
     fn default() -> Demands {
         let nothing = Demand::default();
-        Demands { index: HashMap::from([(nothing.clone(), DemandId(0))]), all: vec![nothing] }
+        Demands { index: HashMap::from_iter([(nothing.clone(), DemandId(0))]), all: vec![nothing] }
     }
 }
 

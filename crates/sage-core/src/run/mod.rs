@@ -29,7 +29,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -57,6 +57,9 @@ use crate::template::{Kind, Operation};
 use crate::verdict::Verdict;
 use demand::Demands;
 use ready::Ready;
+
+/// The fold finds steps by their paths, some times per event.
+pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeId(pub u32);

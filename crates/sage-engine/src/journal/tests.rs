@@ -90,7 +90,7 @@ fn judge(reference: &Reference, bytes: &[u8], watermark: Option<Head>) -> Outcom
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
     let mut good = 0;
     let result = recover(&vfs, dir(), watermark, |record| {
-        let value: Value = serde_json::from_str(record.data.get()).unwrap();
+        let value: Value = serde_json::from_str(record.data).unwrap();
         assert_eq!(value, reference.values[good], "a record that was never written");
         assert_eq!(record.seq, good as u64 + 1);
         good += 1;
@@ -127,7 +127,7 @@ fn recover_values(
 ) -> Result<(Recovered, Vec<Value>), JournalError> {
     let mut values = Vec::new();
     let recovered = recover(vfs, dir(), watermark, |record| {
-        values.push(serde_json::from_str(record.data.get()).unwrap());
+        values.push(serde_json::from_str(record.data).unwrap());
         Ok::<_, JournalError>(())
     })?;
     Ok((recovered, values))

@@ -51,7 +51,7 @@ impl Engine {
             }
             let found = reader.feed(&piece, &mut |record: Record<'_>| -> Result<(), JournalError> {
                 if feature.is_none()
-                    && let Ok(Event::RunStarted(started)) = Event::parse(record.kind, record.data.get())
+                    && let Ok(Event::RunStarted(started)) = Event::parse(record.kind, record.data)
                 {
                     feature = Some(started.feature);
                 }

@@ -13,7 +13,7 @@ pub struct Fold {
 
 impl Fold {
     pub fn take<E: From<EventError> + From<FoldError>>(&mut self, record: Record<'_>) -> Result<(), E> {
-        let event = Event::parse(record.kind, record.data.get())?;
+        let event = Event::parse(record.kind, record.data)?;
         self.apply(&event, record.ts_ms)?;
         Ok(())
     }

@@ -88,7 +88,7 @@ impl RunLoop {
         let (key, parts) = (start.parts.key(), start.parts.shortened());
         let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
         if !self.run.step(id).fresh && self.run.memo.contains_key(&key) {
-            return self.emit(StepReused { step: path, key, parts }).map(drop);
+            return self.emit(StepReused { step: path, key, parts: parts.into() }).map(drop);
         }
         if self.is_unknown_to_cache(id, key) {
             self.look_up(id);

@@ -83,7 +83,7 @@ fn told(world: &World) -> Told {
         &engine.project.run_dir(&run),
         None,
         |record| -> Result<(), OpenError> {
-            match Event::parse(record.kind, record.data.get())? {
+            match Event::parse(record.kind, record.data)? {
                 Event::StepStarted(e) => drop(told.started.insert((e.step.to_string(), e.attempt))),
                 Event::StepFinished(e) if matches!(e.end, sage_core::event::End::Succeeded { .. }) => {
                     told.finished.insert(e.step.to_string());

@@ -192,7 +192,7 @@ impl World {
         let dir = Project::new(self.lock_dir.path().into(), self.lock_dir.path().join(".sage")).run_dir(&run);
         let mut events = Vec::new();
         let read = journal::check(self.vfs.as_ref(), &dir, None, |record| -> Result<(), OpenError> {
-            events.push((record.ts_ms, Event::parse(record.kind, record.data.get())?));
+            events.push((record.ts_ms, Event::parse(record.kind, record.data)?));
             Ok(())
         });
         read.unwrap();

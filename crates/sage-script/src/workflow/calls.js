@@ -36,12 +36,13 @@
     return typeof stack === "string" ? stack : "";
   };
 
+  const plain = (text) => `${text}`.toWellFormed();
+
   // `soft`: a call that fails or is cancelled gives null, as `agent()` of Claude Code does.
   const call = (operation, label, phase, key, soft) => {
     if (cancelled) {
       return soft ? settle(null) : refuse(failure("cancelled", "cancelled", label, site()));
     }
-    const plain = (text) => String(text).toWellFormed();
     let answer;
     try {
       answer = host.call(stringify(operation), plain(label), plain(phase ?? group ?? ""), key === undefined ? "" : stringify(key) ?? "");

@@ -59,11 +59,11 @@ impl State {
         let operation: serde_json::Value = serde_json::from_str(&well_formed(operation))
             .map_err(|why| format!("not an operation: {why}"))?;
         // What was called before was good enough then; what never was is refused at once, in every turn alike.
-        let identity = identity(&operation, key);
-        if !self.record.is_known(&identity) {
+        let coming = self.record.coming(identity(&operation, key));
+        if !coming.is_known() {
             (self.check)(&operation)?;
         }
-        let made = self.record.call(identity, operation, label, group);
+        let made = self.record.call(coming, operation, label, group);
         let slot = i32::try_from(made.slot).map_err(|_| "too many calls".to_owned())?;
         Ok(if made.answered { slot } else { -1 - slot })
     }

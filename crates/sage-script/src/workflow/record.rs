@@ -17,16 +17,14 @@ use serde_json::Value;
 #[derive(Debug, Default)]
 pub(super) struct Record {
     known: HashMap<(Digest, u32), u32>,
-    next_number: u32,
     ordinals: HashMap<Digest, u32>,
-    /// Slot of each number whose call was made. A slot is the place of a call in this run of the script.
-    slots: HashMap<u32, u32>,
+    /// What is known of each number, those of earlier turns and new ones.
+    numbers: Vec<Number>,
     made: u32,
     /// Everything that has ended, by position; taken when it is delivered.
     settled: Vec<Option<Settled>>,
-    positions: HashMap<u32, usize>,
     /// Positions whose call was made and not yet answered.
-    ready: BinaryHeap<Reverse<usize>>,
+    ready: BinaryHeap<Reverse<u32>>,
     /// Calls that were made and have not ended.
     waiting: u32,
     new: Vec<NewCall>,
@@ -34,6 +32,29 @@ pub(super) struct Record {
     again: Vec<u32>,
     /// Where the last call with a known place was made.
     pub last_at: Option<String>,
+}
+
+/// A call by its number in the journal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Number {
+    /// Its place among the calls of this run of the script, once it was made.
+    slot: Option<u32>,
+    /// Its place among those that have ended.
+    position: Option<u32>,
+}
+
+/// A call that is about to be made.
+pub(super) struct Coming {
+    identity: Digest,
+    ordinal: u32,
+    /// If it was made in an earlier turn.
+    number: Option<u32>,
+}
+
+impl Coming {
+    pub fn is_known(&self) -> bool {
+        self.number.is_some()
+    }
 }
 
 /// A call that was made.
@@ -45,13 +66,21 @@ pub(super) struct Made {
 
 impl Record {
     pub fn new(calls: Vec<Recorded>, settled: Vec<Settled>) -> Record {
-        let mut record = Record::default();
+        let mut record = Record { known: HashMap::with_capacity(calls.len()), ..Record::default() };
         for call in calls {
-            record.next_number = record.next_number.max(call.number + 1);
+            record.number(call.number);
             record.known.insert((call.identity, call.ordinal), call.number);
         }
         settled.into_iter().for_each(|settled| record.settle(settled));
         record
+    }
+
+    fn number(&mut self, number: u32) -> &mut Number {
+        let index = number as usize;
+        if index >= self.numbers.len() {
+            self.numbers.resize(index + 1, Number::default());
+        }
+        &mut self.numbers[index]
     }
 
     pub fn made(&self) -> u32 {
@@ -62,43 +91,43 @@ impl Record {
         self.waiting > 0
     }
 
+    /// The next call of this identity.
+    pub fn coming(&self, identity: Digest) -> Coming {
+        let ordinal = self.ordinals.get(&identity).copied().unwrap_or(0);
+        Coming { identity, ordinal, number: self.known.get(&(identity, ordinal)).copied() }
+    }
+
     /// A call of the script. An unknown one goes to `new_calls`.
-    pub fn call(&mut self, identity: Digest, operation: Value, label: String, group: String) -> Made {
-        let count = self.ordinals.entry(identity).or_default();
-        let ordinal = *count;
-        *count += 1;
+    pub fn call(&mut self, coming: Coming, operation: Value, label: String, group: String) -> Made {
+        let Coming { identity, ordinal, number } = coming;
+        self.ordinals.insert(identity, ordinal + 1);
         let slot = self.made;
         self.made += 1;
-        let number = match self.known.get(&(identity, ordinal)) {
-            Some(number) => {
-                if !self.positions.contains_key(number) {
-                    self.again.push(*number);
-                }
-                *number
+        let number = number.unwrap_or_else(|| {
+            let number = self.numbers.len() as u32;
+            let group = Some(group).filter(|group| !group.is_empty());
+            self.new.push(NewCall { number, identity, ordinal, operation, label, group, at: None });
+            number
+        });
+        let known = self.number(number);
+        known.slot = Some(slot);
+        let Some(position) = known.position else {
+            if self.new.last().is_none_or(|call| call.number != number) {
+                self.again.push(number);
             }
-            None => {
-                let number = self.next_number;
-                self.next_number += 1;
-                let group = Some(group).filter(|group| !group.is_empty());
-                self.new.push(NewCall { number, identity, ordinal, operation, label, group, at: None });
-                number
-            }
-        };
-        self.slots.insert(number, slot);
-        let Some(position) = self.positions.get(&number) else {
             self.waiting += 1;
             return Made { slot, answered: false };
         };
-        self.ready.push(Reverse(*position));
-        let settled = self.settled.get(*position).and_then(Option::as_ref);
+        self.ready.push(Reverse(position));
+        let settled = self.settled.get(position as usize).and_then(Option::as_ref);
         Made { slot, answered: settled.is_some_and(|it| matches!(it.outcome, CallOutcome::Value(_))) }
     }
 
     /// Where the newest call was made.
     pub fn at(&mut self, at: Option<String>) {
         let newest = self.made.checked_sub(1);
-        if let Some(call) = self.new.last_mut().filter(|call| self.slots.get(&call.number).copied() == newest)
-        {
+        let slot = |call: &NewCall| self.numbers.get(call.number as usize).and_then(|number| number.slot);
+        if let Some(call) = self.new.last_mut().filter(|call| slot(call) == newest) {
             call.at.clone_from(&at);
         }
         self.last_at = at.or(self.last_at.take());
@@ -108,21 +137,17 @@ impl Record {
         (std::mem::take(&mut self.new), std::mem::take(&mut self.again))
     }
 
-    /// Whether the next call of this identity has a record.
-    pub fn is_known(&self, identity: &Digest) -> bool {
-        let ordinal = self.ordinals.get(identity).copied().unwrap_or(0);
-        self.known.contains_key(&(*identity, ordinal))
-    }
-
     /// Something ended, now or before. What ends twice counts once.
     pub fn settle(&mut self, settled: Settled) {
-        let (number, position) = (settled.number, self.settled.len());
-        if self.positions.contains_key(&number) {
+        let position = self.settled.len() as u32;
+        let number = self.number(settled.number);
+        if number.position.is_some() {
             return;
         }
-        self.positions.insert(number, position);
+        number.position = Some(position);
+        let made = number.slot.is_some();
         self.settled.push(Some(settled));
-        if self.slots.contains_key(&number) {
+        if made {
             self.waiting -= 1;
             self.ready.push(Reverse(position));
         }
@@ -131,8 +156,8 @@ impl Record {
     /// The next completion to deliver, and the slot of its call.
     pub fn next(&mut self) -> Option<(u32, Settled)> {
         let Reverse(position) = self.ready.pop()?;
-        let settled = self.settled.get_mut(position).and_then(Option::take)?;
-        let slot = self.slots.get(&settled.number).copied()?;
+        let settled = self.settled.get_mut(position as usize).and_then(Option::take)?;
+        let slot = self.numbers.get(settled.number as usize)?.slot?;
         Some((slot, settled))
     }
 }

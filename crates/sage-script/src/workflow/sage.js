@@ -9,26 +9,28 @@
     tolerate: "try and catch", type: "sage.run(type, ..)", verify: "a call of its own",
   };
   const agentParams = new Set(host.agentParams);
+  const { keys } = Object;
   const own = new Set(["key", "label", "phase", "params"]);
 
   // Splits options into the fields of an operation and what is ours; `extra` names options that are parameters.
   const operation = (who, type, params, options, extra) => {
     const op = { type };
-    const all = { ...params };
+    let all = params;
     const ours = {};
     if (options !== undefined && (options === null || typeof options !== "object" || Array.isArray(options))) {
       throw new TypeError(`${who}: options must be an object`);
     }
-    for (const [name, value] of Object.entries(options ?? {})) {
+    for (const name of keys(options ?? {})) {
+      const value = options[name];
       if (value === undefined) continue;
-      if (name === "params") Object.assign(all, value);
+      if (name === "params") all = { ...all, ...value };
       else if (own.has(name)) ours[name] = value;
-      else if (extra?.has(name)) all[name] = value;
+      else if (extra?.has(name)) all = { ...all, [name]: value };
       else if (Object.hasOwn(instead, name)) throw new TypeError(`${who}: no option \`${name}\` in code: use ${instead[name]}`);
       else if (fields.has(name)) op[name] = value;
       else throw new TypeError(`${who}: no option \`${name}\`; there are: ${[...own, ...(extra ?? []), ...fields].sort().join(", ")}`);
     }
-    if (Object.keys(all).length > 0) op.params = all;
+    if (keys(all).length > 0) op.params = all;
     return { op, ours };
   };
   const named = (who, what, value) => {
@@ -38,8 +40,9 @@
   const send = ({ op, ours }, label) => call(op, ours.label ?? label, ours.phase, ours.key, false);
   const short = (type) => type.slice(type.lastIndexOf(".") + 1);
   // A mistake in an argument rejects, as every other failure does.
-  const promised = (make) => function (...args) {
-    try { return make(...args); } catch (error) { return Promise.reject(error); }
+  // None takes more than four: a list of arguments costs more than the rest.
+  const promised = (make) => (a, b, c, d) => {
+    try { return make(a, b, c, d); } catch (error) { return Promise.reject(error); }
   };
 
   const agent = promised((name, options) => {
@@ -110,15 +113,18 @@
     });
   };
 
-  const sage = Object.freeze({
-    agent, tool, shell, approve, workflow, sleep, run, parallel, pipeline, phase, log, budget,
-    feature: host.feature, title: host.title,
-  });
-  // A typing error is told by name. `then` is asked for by promises, `toJSON` by JSON.
-  return new Proxy(sage, {
+  // A typing error is told by name. `then` is asked for by promises, `toJSON` by JSON. What exists is found
+  // before this is asked.
+  const unknown = new Proxy(Object.prototype, {
     get(target, name) {
       if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return target[name];
-      throw new TypeError(`sage has no \`${name}\`; there are: ${Object.keys(target).sort().join(", ")}`);
+      throw new TypeError(`sage has no \`${name}\`; there are: ${names}`);
     },
   });
+  const sage = Object.freeze(Object.setPrototypeOf({
+    agent, tool, shell, approve, workflow, sleep, run, parallel, pipeline, phase, log, budget,
+    feature: host.feature, title: host.title,
+  }, unknown));
+  const names = keys(sage).sort().join(", ");
+  return sage;
 })

@@ -91,7 +91,7 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
         None,
         |record: Record<'_>| -> Result<(), JournalError> {
             // What this version cannot read was refused by the fold already.
-            let Ok(event) = Event::parse(record.kind, record.data.get()) else { return Ok(()) };
+            let Ok(event) = Event::parse(record.kind, record.data) else { return Ok(()) };
             let start = |key: &dyn std::fmt::Display, parts, reused, attempt| Start {
                 seq: record.seq,
                 key: key.to_string(),
@@ -104,9 +104,9 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
                     .entry(e.step.to_string())
                     .or_default()
                     .starts
-                    .push(start(&e.key, e.parts, false, e.attempt)),
+                    .push(start(&e.key, e.parts.read(), false, e.attempt)),
                 Event::StepReused(e) => {
-                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, true, 0))
+                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts.read(), true, 0))
                 }
                 Event::StepCached(e) => {
                     past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, false, 0))

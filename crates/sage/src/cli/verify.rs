@@ -80,7 +80,7 @@ fn check(engine: &Engine, id: &str) -> Findings {
     let mut blobs: Vec<Digest> = Vec::new();
     let dir = engine.project.run_dir(id);
     let checked = journal::check(engine.vfs.as_ref(), &dir, None, |record| {
-        let event = Event::parse(record.kind, record.data.get()).map_err(OpenError::from)?;
+        let event = Event::parse(record.kind, record.data).map_err(OpenError::from)?;
         blobs.extend(pointers(&event));
         fold.apply(&event, record.ts_ms).map_err(OpenError::from)
     });

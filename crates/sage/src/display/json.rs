@@ -11,7 +11,7 @@ pub(crate) fn tell(news: &News<'_>, out: &mut String) {
     if news.silent {
         return;
     }
-    push(out, news, news.record.kind, news.record.data.get());
+    push(out, news, news.record.kind, news.record.data);
     for told in told(news.event, news.run) {
         push(out, news, told.kind, &told.fields.to_string());
     }

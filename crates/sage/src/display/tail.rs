@@ -67,7 +67,7 @@ impl Tail {
         };
         let (fold, silent_until) = (&mut self.fold, self.silent_until);
         self.reader.feed(&piece, &mut |record: Record<'_>| -> Result<(), OpenError> {
-            let event = Event::parse(record.kind, record.data.get())?;
+            let event = Event::parse(record.kind, record.data)?;
             fold.apply(&event, record.ts_ms)?;
             if let Some(run) = fold.run() {
                 tell(News { run, event: &event, silent: record.seq <= silent_until, record });

@@ -512,7 +512,7 @@ impl Journal {
         let vfs = sage_engine::vfs::DiskFs::new();
         let checked =
             journal::check(vfs.as_ref(), dir, None, |record: Record<'_>| -> Result<(), JournalError> {
-                let event = Event::parse(record.kind, record.data.get()).unwrap();
+                let event = Event::parse(record.kind, record.data).unwrap();
                 records.push(Entry { head: record.head(), at_ms: record.ts_ms, event });
                 Ok(())
             });
