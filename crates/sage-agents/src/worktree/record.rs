@@ -13,7 +13,7 @@ use super::guard::Stashed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseState {
-    /// The worktree is being made: no step has worked in it yet.
+    /// The worktree is being made or removed: there is nothing of a step in it.
     Creating,
     /// A step works in it, or was stopped in the middle.
     Active,
