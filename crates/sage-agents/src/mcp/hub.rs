@@ -201,7 +201,9 @@ impl Hub {
             arguments::check(&definition, &arguments)?;
             let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
             let calling = connection.call(params, on_progress.clone());
-            let Ok(answer) = tokio::time::timeout(limit, calling).await else {
+            let answer = tokio::time::timeout(limit, calling).await;
+            self.note(connection.take_declined());
+            let Ok(answer) = answer else {
                 let message = format!("{about} timed out after {}", humantime::format_duration(limit));
                 return Err(ToolFailure::new(FailureClass::Timeout, message));
             };
