@@ -1,4 +1,8 @@
 //! The Inspector's command line: a new `sage mcp` for every call, so every run outlasts its client.
+//!
+//! It cannot lose its patience: its command line (2.12) has no option for the time of a call, leaves `requestTimeout`
+//! of a server in a `--config` file aside, and so waits for the SDK's 60 seconds; no call of sage takes that long.
+//! The part of the story with a time-out is played by the SDK itself (`sdk.rs`).
 
 use std::time::Duration;
 
@@ -9,8 +13,6 @@ use crate::dsl::Sage;
 use crate::installed::{Installed, finished};
 
 const LIMIT: Duration = Duration::from_secs(90);
-/// Much less than the call would wait, and enough for a start.
-const IMPATIENCE_MS: u64 = 3_000;
 
 struct Inspector {
     installed: Installed,
@@ -19,29 +21,14 @@ struct Inspector {
 
 impl Inspector {
     fn call(&self, args: &[&str]) -> String {
-        let root = self.sage.root().display().to_string();
-        self.command(&[env!("CARGO_BIN_EXE_sage"), "-C", &root, "mcp"], args)
-    }
-
-    /// With a server of a file: only there a time-out can be set, in ms.
-    fn impatient(&self, step: &Step, ms: u64) -> String {
-        let server = json!({"command": env!("CARGO_BIN_EXE_sage"), "args": ["-C", self.sage.root(), "mcp"],
-            "requestTimeout": ms});
-        let file = self.sage.outside().join("inspector.json");
-        std::fs::write(&file, json!({"mcpServers": {"sage": server}}).to_string()).unwrap();
-        let (file, arguments) = (file.display().to_string(), step.arguments.to_string());
-        let call = ["--method", "tools/call", "--tool-name", step.tool, "--tool-args-json", &arguments];
-        self.command(&["--config", &file, "--server", "sage"], &call)
-    }
-
-    fn command(&self, server: &[&str], args: &[&str]) -> String {
         let script = self.installed.path("node_modules/@modelcontextprotocol/inspector");
         let package: Value =
             serde_json::from_slice(&std::fs::read(script.join("package.json")).unwrap()).unwrap();
         let bin = &package["bin"];
         let main = bin.as_str().or(bin["mcp-inspector"].as_str()).unwrap();
         let mut command = self.installed.node(&self.sage, &script.join(main));
-        command.arg("--cli").args(server).args(["--format", "json", "-q"]).args(args);
+        command.args(["--cli", env!("CARGO_BIN_EXE_sage"), "-C"]).arg(self.sage.root()).arg("mcp");
+        command.args(["--format", "json", "-q"]).args(args);
         let (_, stdout, stderr) = finished(command, LIMIT);
         format!("{stdout}{stderr}")
     }
@@ -62,11 +49,7 @@ fn the_inspector_calls_every_tool() {
     let tools = listed["tools"].as_array().or(listed["result"]["tools"].as_array()).unwrap().clone();
     let names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_string()).collect();
     check_complete(&names);
-    for step in &steps() {
-        if matches!(step.expected, Expected::TimesOut) {
-            check(step, &inspector.impatient(step, IMPATIENCE_MS));
-            continue;
-        }
+    for step in steps().iter().filter(|step| !matches!(step.expected, Expected::TimesOut)) {
         if step.lets_go {
             inspector.sage.write("go", "");
         }
