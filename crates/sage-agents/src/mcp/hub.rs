@@ -268,7 +268,8 @@ impl Hub {
         self.seats.get(server).ok_or_else(|| {
             let names: Vec<String> = self.names().map(|name| format!("`{name}`")).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            ToolFailure::invalid(format!("unknown server `{server}`; known: {names}"))
+            let near = did_you_mean(server, self.names()).map(|near| format!("{near} ")).unwrap_or_default();
+            ToolFailure::invalid(format!("unknown server `{server}`; {near}known: {names}"))
         })
     }
 

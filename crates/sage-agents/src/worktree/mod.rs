@@ -35,7 +35,7 @@ use take::Repository;
 
 pub use guard::{Stashed, unwanted_variables, variables};
 pub use reap::{Losses, Reaper};
-pub use record::{LeaseState, Leases, Record, list};
+pub use record::{LeaseState, Leases, Record, list, list_of};
 
 /// A step's right to its worktree, for the time of one attempt.
 #[derive(Debug)]

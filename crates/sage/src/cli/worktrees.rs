@@ -13,9 +13,9 @@ const SHOWN: usize = 10;
 
 /// Of steps that have ended. A folder that cannot be read is told by `sage gc`.
 fn of(project: &Project, run: &str) -> Vec<Record> {
-    let mut leases = worktree::list(&project.dir.join("worktrees")).unwrap_or_default().found;
+    let mut leases = worktree::list_of(&project.dir.join("worktrees"), run).unwrap_or_default().found;
     let ended = |state: LeaseState| matches!(state, LeaseState::Committed | LeaseState::Failed);
-    leases.retain(|lease| lease.run == run && ended(lease.state));
+    leases.retain(|lease| ended(lease.state));
     leases
 }
 
@@ -37,8 +37,10 @@ pub fn json(project: &Project, run: &str) -> Option<Value> {
 }
 
 fn text(project: &Project, leases: &[Record]) -> String {
-    let few = if leases.len() == 1 { "1 step has" } else { &format!("{} steps have", leases.len()) };
-    let mut out = format!("note: {few} work in worktrees of their own\n");
+    let mut out = match leases.len() {
+        1 => "note: 1 step has work in a worktree of its own\n".to_string(),
+        many => format!("note: {many} steps have work in worktrees of their own\n"),
+    };
     for lease in leases.iter().take(SHOWN) {
         let path = lease.path.strip_prefix(&project.root).unwrap_or(&lease.path).display();
         // Writing to a string cannot fail.

@@ -57,6 +57,11 @@ fn code_needs_no_servers_and_fails_with_its_own_lines() {
     sage.sage("code run bad.ts").exit(1).stderr_has("bad.ts:2:").stderr_has("2 | return (a as any).b.c");
     sage.sage("code run broken.ts").exit(2).stderr_has("broken.ts:1:10");
     sage.sage("code run fetches.ts").exit(2).stderr_has("no files, network or packages");
+    sage.write("both.ts", "export const a = 1;\nreturn a");
+    sage.sage("code run both.ts")
+        .exit(2)
+        .stderr_has("both.ts:1:1")
+        .stderr_has("write `export default value`");
     sage.sage("code run none.ts").exit(2).stderr_has("cannot read `none.ts`");
     sage.sage("code run good.ts -i x").exit(2).stderr_has("is not KEY=VALUE");
     let told = sage.sage("code run bad.ts --json").exit(1).json();
