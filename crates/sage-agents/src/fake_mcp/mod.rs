@@ -3,7 +3,8 @@
 //! Each start adds its pid as a line to a file. Its tools are in `tools.rs`. Manners make it difficult:
 //! `empty` and `deaf` answer unknown methods with `{}` or not at all, `prim` ends when it hears one, `modern` knows
 //! only the newer lifecycle, `slow` starts after a while, `stubborn` stays when its input ends, `brittle` crashes in
-//! every third call, `other` describes a tool in other words.
+//! every third call, `other` describes a tool in other words, `curious` has the tool `ask`, which asks its client for
+//! what it is told to (`method`, `params`) and answers with what it got.
 
 mod tools;
 
@@ -22,11 +23,14 @@ struct Fake {
     manners: Vec<String>,
     calls: u32,
     is_other: bool,
+    /// The call that waits for an answer of the client.
+    waiting: Option<Value>,
 }
 
 /// Serves on standard input and output until the input ends.
 pub fn fake_mcp_main(starts: &Path, manners: &[String]) -> ExitCode {
-    let mut fake = Fake { starts: starts.to_owned(), manners: manners.to_vec(), calls: 0, is_other: false };
+    let (starts, manners) = (starts.to_owned(), manners.to_vec());
+    let mut fake = Fake { starts, manners, calls: 0, is_other: false, waiting: None };
     fake.is_other = fake.is("other");
     fake.note(&std::process::id().to_string());
     if fake.is("slow") {
@@ -41,7 +45,9 @@ pub fn fake_mcp_main(starts: &Path, manners: &[String]) -> ExitCode {
         if message["method"] == "notifications/cancelled" {
             fake.note("cancelled");
         }
-        if !message["id"].is_null() {
+        if message["method"].is_null() {
+            fake.is_answered(&message);
+        } else if !message["id"].is_null() {
             fake.answer(message);
         }
     }
@@ -87,7 +93,7 @@ impl Fake {
                 "cacheScope": "private",
                 "_meta": {"io.modelcontextprotocol/serverInfo": own},
             }),
-            "tools/list" => tools::page(&params["cursor"], self.is_other),
+            "tools/list" => tools::page(&params["cursor"], self.is_other, self.is("curious")),
             "tools/call" => return self.call(message),
             "ping" => json!({}),
             _ if self.is("empty") => json!({}),
@@ -114,6 +120,30 @@ impl Fake {
             self.is_other = !self.is_other;
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
         }
+        if message["params"]["name"] == "ask" {
+            return self.ask(&message);
+        }
         tools::call(message);
+    }
+
+    /// In the newer lifecycle a question is a sort of answer.
+    fn ask(&mut self, message: &Value) {
+        let arguments = &message["params"]["arguments"];
+        let question = json!({"method": arguments["method"], "params": arguments["params"]});
+        if self.is("modern") {
+            let result = json!({"resultType": "input_required", "inputRequests": {"q": question}});
+            return say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        }
+        self.waiting = Some(message["id"].clone());
+        say(
+            &json!({"jsonrpc": "2.0", "id": "question", "method": question["method"], "params": question["params"]}),
+        );
+    }
+
+    fn is_answered(&mut self, answer: &Value) {
+        let Some(id) = self.waiting.take().filter(|_| answer["id"] == "question") else { return };
+        let got = json!({"result": answer["result"], "error": answer["error"]});
+        let result = json!({"content": [], "structuredContent": got, "resultType": "complete"});
+        say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 }

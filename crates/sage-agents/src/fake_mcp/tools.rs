@@ -14,7 +14,7 @@ const PAGE: usize = 4;
 /// More than one message may have.
 const FLOOD_BYTES: usize = 17 << 20;
 
-fn all(is_other: bool) -> Vec<Value> {
+fn all(is_other: bool, is_curious: bool) -> Vec<Value> {
     let slow = json!({
         "name": "slow",
         "inputSchema": {"type": "object", "properties": {"ms": {"type": "integer"}}},
@@ -42,13 +42,14 @@ fn all(is_other: bool) -> Vec<Value> {
         "inputSchema": {"type": "object"},
         "outputSchema": {"type": "object", "required": ["answer"]},
     });
-    plain.into_iter().chain([slow, read, wrong]).collect()
+    let ask = is_curious.then(|| json!({"name": "ask", "inputSchema": {"type": "object"}}));
+    plain.into_iter().chain([slow, read, wrong]).chain(ask).collect()
 }
 
 /// The tools after `cursor`, and a new one if there are more.
-pub fn page(cursor: &Value, is_other: bool) -> Value {
+pub fn page(cursor: &Value, is_other: bool, is_curious: bool) -> Value {
     let from = cursor.as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-    let all = all(is_other);
+    let all = all(is_other, is_curious);
     let tools: Vec<&Value> = all.iter().skip(from).take(PAGE).collect();
     let mut page = json!({"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
     if from + PAGE < all.len() {

@@ -104,6 +104,12 @@ impl Connection {
         Ok(tools)
     }
 
+    /// What the server asked for and did not get, in words for a person.
+    pub fn take_declined(&self) -> Vec<String> {
+        let declined = self.listener.take_declined();
+        declined.into_iter().map(|what| format!("server `{}` {what}", self.name)).collect()
+    }
+
     /// Somebody may have approved what was refused: it is looked at again.
     pub fn forget_tools(&self) {
         self.listener.has_changed();

@@ -201,7 +201,9 @@ impl Hub {
             arguments::check(&definition, &arguments)?;
             let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
             let calling = connection.call(params, on_progress.clone());
-            let Ok(answer) = tokio::time::timeout(limit, calling).await else {
+            let answer = tokio::time::timeout(limit, calling).await;
+            self.note(connection.take_declined());
+            let Ok(answer) = answer else {
                 let message = format!("{about} timed out after {}", humantime::format_duration(limit));
                 return Err(ToolFailure::new(FailureClass::Timeout, message));
             };
@@ -266,7 +268,8 @@ impl Hub {
         self.seats.get(server).ok_or_else(|| {
             let names: Vec<String> = self.names().map(|name| format!("`{name}`")).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            ToolFailure::invalid(format!("unknown server `{server}`; known: {names}"))
+            let near = did_you_mean(server, self.names()).map(|near| format!("{near} ")).unwrap_or_default();
+            ToolFailure::invalid(format!("unknown server `{server}`; {near}known: {names}"))
         })
     }
 

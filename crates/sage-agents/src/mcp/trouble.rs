@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hyper::StatusCode;
-use hyper::header::{HeaderMap, RETRY_AFTER};
+use hyper::header::{HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use sage_core::policy::FailureClass;
 use sage_core::port::Refusal;
@@ -30,7 +30,7 @@ impl Trouble {
     /// A status that is no success.
     pub fn refused(status: StatusCode, headers: &HeaderMap, said: &str) -> Trouble {
         let (class, hint) = match status.as_u16() {
-            401 | 403 => (FailureClass::Auth, "; its `headers` must let sage in"),
+            401 | 403 => (FailureClass::Auth, entry(headers)),
             429 => (FailureClass::RateLimit, ""),
             408 | 500.. => (FailureClass::Transient, ""),
             _ => (FailureClass::Invalid, ""),
@@ -60,4 +60,23 @@ impl Trouble {
         });
         ToolFailure { class: self.class, message: self.message.clone(), refusal }
     }
+}
+
+/// How sage is let in. An address that wants OAuth says so; we do not log in for anybody.
+fn entry(headers: &HeaderMap) -> &'static str {
+    let challenges = headers.get_all(WWW_AUTHENTICATE).iter();
+    let challenge: Vec<String> =
+        challenges.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
+    let has = |word: &str| challenge.iter().any(|it| it.contains(word));
+    if has("invalid_token") {
+        return "; the token in its `headers` is wrong or too old: get a new one";
+    }
+    if has("insufficient_scope") {
+        return "; the token in its `headers` may not do this: get one that may";
+    }
+    if has("resource_metadata") || has("bearer") {
+        return "; it wants OAuth, and sage cannot log in there by itself: get a token from it and give it to the \
+                server in sage.toml: headers = { Authorization = \"Bearer ${TOKEN}\" }";
+    }
+    "; its `headers` must let sage in"
 }

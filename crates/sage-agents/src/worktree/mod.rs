@@ -6,10 +6,12 @@
 //! attempt in there
 //!   |
 //! leave --- Lease::settle --> success: all that is left is committed; failure: it stays as it is
+//!       --- Lease::clear ---> nothing was changed: worktree, branch and record go
 //! ```
 //! What must stay true: the user's checkout, index, stash and HEAD are never touched; no commit and no file
 //! of a step is removed; nobody else's worktree is looked after or pruned. Merging is up to the user.
 
+mod clear;
 mod git;
 mod guard;
 mod lock;
@@ -33,7 +35,7 @@ use take::Repository;
 
 pub use guard::{Stashed, unwanted_variables, variables};
 pub use reap::{Losses, Reaper};
-pub use record::{LeaseState, Leases, Record, list};
+pub use record::{LeaseState, Leases, Record, list, list_of};
 
 /// A step's right to its worktree, for the time of one attempt.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ pub async fn enter(config: &ExecutorConfig, cx: &mut StepCx, call: &StepCall) ->
 
 /// After the attempt: what it made is kept. A success that cannot be kept is none.
 pub async fn leave(lease: Option<Lease>, cx: &StepCx, outcome: StepOutcome) -> StepOutcome {
-    let Some(lease) = lease else { return outcome };
+    let Some(mut lease) = lease else { return outcome };
     let (success, usage) = match &outcome {
         StepOutcome::Succeeded { usage, .. } => (true, usage.clone()),
         StepOutcome::Failed { usage, .. } => (false, usage.clone()),
@@ -87,11 +89,24 @@ pub async fn leave(lease: Option<Lease>, cx: &StepCx, outcome: StepOutcome) -> S
         // A polite stop comes too late for an attempt that has ended; an urgent one does not wait for git.
         () = cx.stop.reached(Stop::Now) => return StepOutcome::Stopped { usage },
     };
+    if settled.is_ok() && !comes_again_soon(&outcome) {
+        // How the attempt ended is known: a worktree that cannot go now is left to `sage gc`.
+        tokio::select! {
+            _ = lease.clear() => {}
+            () = cx.stop.reached(Stop::Now) => {}
+        }
+    }
     match (settled, outcome) {
         (Err(miss), StepOutcome::Succeeded { result, .. }) => unkept(miss, result, usage),
         // Why the attempt failed matters more than that its record could not be written.
         (_, outcome) => outcome,
     }
+}
+
+/// The next attempt needs the same worktree, and a large one takes its time.
+fn comes_again_soon(outcome: &StepOutcome) -> bool {
+    use FailureClass::{Quota, RateLimit, Transient};
+    matches!(outcome, StepOutcome::Failed { class: Quota | RateLimit | Transient, .. })
 }
 
 fn unkept(miss: Miss, result: serde_json::Value, usage: Usage) -> StepOutcome {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::git::{SETTINGS, caller};
-use super::record::Record;
+use super::record::{LeaseState, Record};
 use super::{lock, repair};
 
 /// Others make worktrees in moments; who waits longer comes again.
@@ -66,7 +66,7 @@ impl Reaper {
         self.refuse_foreign(record)?;
         let mut losses = Losses::default();
         let mut tips: Vec<String> = self.tip(&record.branch).into_iter().collect();
-        if record.path.symlink_metadata().is_ok() {
+        if record.state != LeaseState::Creating && record.path.symlink_metadata().is_ok() {
             let git_dir = repair::git_dir_of(&self.common_dir, &record.path)
                 .ok_or("git does not know it as a worktree")?;
             let ask = |args: &[&str]| {
@@ -94,7 +94,9 @@ impl Reaper {
             return Err(losses.text());
         }
         let _lock = self.hold()?;
-        if record.path.symlink_metadata().is_ok() {
+        if record.state == LeaseState::Creating {
+            self.remove_half(record)?;
+        } else if record.path.symlink_metadata().is_ok() {
             let mut args: Vec<&OsStr> = ["worktree", "remove"].map(OsStr::new).to_vec();
             if force {
                 args.extend(["--force", "--force"].map(OsStr::new));
@@ -110,6 +112,29 @@ impl Reaper {
             git(&self.root, ["update-ref", "-d", &name, &tip])?;
         }
         self.forget(record)
+    }
+
+    /// What was being made or removed when somebody was killed; git does not know it well enough to remove it.
+    fn remove_half(&self, record: &Record) -> Result<(), String> {
+        let git_dir = repair::git_dir_of(&self.common_dir, &record.path);
+        for dir in [Some(record.path.clone()), git_dir].into_iter().flatten() {
+            match std::fs::remove_dir_all(&dir) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.to_string()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Folders of runs that have no worktree any more; `is_gone` knows the runs that are.
+    pub fn sweep(&self, is_gone: impl Fn(&str) -> bool) {
+        let runs = std::fs::read_dir(&self.worktrees).into_iter().flatten().flatten();
+        for dir in runs.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let name = dir.file_name().to_string_lossy().into_owned();
+            if name.starts_with("run_") && is_gone(&name) && has_only_hooks(&dir.path()) {
+                let _ = std::fs::remove_dir_all(dir.path());
+            }
+        }
     }
 
     /// A record is text that anybody may have changed: it decides about nothing outside of its folder.
@@ -144,9 +169,7 @@ impl Reaper {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
             _ => {}
         }
-        let names = std::fs::read_dir(&dir).map_err(told)?.flatten().map(|entry| entry.file_name());
-        // Only its hooks are left; what somebody put aside stays.
-        if names.into_iter().all(|name| name.to_string_lossy().starts_with('.')) {
+        if has_only_hooks(&dir) {
             std::fs::remove_dir_all(&dir).map_err(told)?;
         }
         Ok(())
@@ -168,6 +191,12 @@ impl Reaper {
             }
         }
     }
+}
+
+/// No worktree, no record, and nothing that somebody put aside.
+fn has_only_hooks(run_dir: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(run_dir) else { return false };
+    entries.flatten().all(|entry| entry.file_name().to_string_lossy().starts_with('.'))
 }
 
 /// What git prints, or what it complains about.

@@ -13,7 +13,7 @@ use super::guard::Stashed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseState {
-    /// The worktree is being made: no step has worked in it yet.
+    /// The worktree is being made or removed: there is nothing of a step in it.
     Creating,
     /// A step works in it, or was stopped in the middle.
     Active,
@@ -95,18 +95,36 @@ pub struct Leases {
 pub fn list(worktrees: &Path) -> io::Result<Leases> {
     let mut leases = Leases::default();
     for run in entries(worktrees)?.into_iter().filter(|path| path.is_dir()) {
-        for file in entries(&run)?.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json"))
-        {
+        leases.add(&run)?;
+    }
+    Ok(leases.sorted())
+}
+
+/// Those of one run.
+pub fn list_of(worktrees: &Path, run: &str) -> io::Result<Leases> {
+    let mut leases = Leases::default();
+    leases.add(&worktrees.join(run))?;
+    Ok(leases.sorted())
+}
+
+impl Leases {
+    fn add(&mut self, run_dir: &Path) -> io::Result<()> {
+        let is_record = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
+        for file in entries(run_dir)?.into_iter().filter(is_record) {
             match Record::read(&file)? {
-                Found::Record(record) => leases.found.push(*record),
-                Found::Damaged => leases.damaged.push(file),
+                Found::Record(record) => self.found.push(*record),
+                Found::Damaged => self.damaged.push(file),
                 Found::Nothing => {}
             }
         }
+        Ok(())
     }
-    leases.found.sort_by(|a, b| (&a.run, &a.step).cmp(&(&b.run, &b.step)));
-    leases.damaged.sort();
-    Ok(leases)
+
+    fn sorted(mut self) -> Leases {
+        self.found.sort_by(|a, b| (&a.run, &a.step).cmp(&(&b.run, &b.step)));
+        self.damaged.sort();
+        self
+    }
 }
 
 fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {

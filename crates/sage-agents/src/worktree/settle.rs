@@ -11,10 +11,9 @@ use super::take::unwritable;
 use crate::outcome::Miss;
 
 impl Lease {
-    pub async fn settle(self, success: bool) -> Result<Record, Miss> {
+    pub async fn settle(&mut self, success: bool) -> Result<(), Miss> {
         let given_back = self.give_back().await;
-        let Lease { git, record, file, git_dir, .. } = self;
-        let mut settling = Settling { git: git.unstoppable(), record, git_dir };
+        let mut settling = self.settling();
         if success {
             settling.commit().await?;
         }
@@ -29,8 +28,14 @@ impl Lease {
         if given_back.is_ok() {
             record.stash.clear();
         }
-        record.write(&file).map_err(|error| unwritable(&file, error))?;
-        given_back.map(|()| record)
+        record.write(&self.file).map_err(|error| unwritable(&self.file, error))?;
+        self.record = record;
+        given_back
+    }
+
+    pub(super) fn settling(&self) -> Settling {
+        let git = self.git.clone().unstoppable();
+        Settling { git, record: self.record.clone(), git_dir: self.git_dir.clone() }
     }
 
     /// What the step took from the user's stash goes back.
@@ -40,9 +45,10 @@ impl Lease {
     }
 }
 
-struct Settling {
-    git: Git,
-    record: Record,
+/// Git in the worktree of a lease, deaf to the step's stop.
+pub(super) struct Settling {
+    pub git: Git,
+    pub record: Record,
     git_dir: std::path::PathBuf,
 }
 
@@ -59,14 +65,14 @@ impl Settling {
         all
     }
 
-    async fn ask<S: AsRef<OsStr>>(
+    pub async fn ask<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
     ) -> Result<Result<String, Refused>, Miss> {
         self.git.ask(&self.record.path, self.args(args)).await
     }
 
-    async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<String, Miss> {
+    pub async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<String, Miss> {
         let what = format!("`{}`", self.record.path.display());
         self.git.run(&what, &self.record.path, self.args(args)).await
     }

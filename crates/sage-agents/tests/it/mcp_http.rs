@@ -56,6 +56,23 @@ async fn what_an_address_says_instead_is_told() {
     );
     assert!(first.contains("server/discover") && first.contains("mcp-method: server/discover"), "{first}");
 
+    for (challenge, said) in [
+        (
+            "Bearer resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource\"",
+            "it wants OAuth, and sage cannot log in there by itself: get a token from it and give it to the server \
+             in sage.toml: headers = { Authorization = \"Bearer ${TOKEN}\" }",
+        ),
+        ("Bearer error=\"invalid_token\"", "the token in its `headers` is wrong or too old: get a new one"),
+        ("Basic realm=\"x\"", "its `headers` must let sage in"),
+    ] {
+        let answer = format!(
+            "401 Unauthorized\r\nwww-authenticate: {challenge}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        let no = refused(&answering(&answer).0, &[]).await;
+        assert_eq!(no.class, FailureClass::Auth);
+        assert!(no.message.ends_with(&format!("HTTP 401; {said}")), "{no}");
+    }
+
     let busy = "429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let no = refused(&answering(busy).0, &[]).await;
     assert_eq!((no.class, no.refusal.unwrap().retry_after_ms), (FailureClass::RateLimit, Some(7_000)));

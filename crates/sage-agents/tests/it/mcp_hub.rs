@@ -191,3 +191,41 @@ async fn what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not() {
     assert_eq!(place.starts(), [living]);
     place.hub.close().await;
 }
+
+/// Whatever a server asks of us, it has its answer at once, and the person hears of it.
+// covers: R24, R17
+#[tokio::test]
+async fn what_a_server_asks_for_is_declined() {
+    let form = json!({"message": "Really delete?", "requestedSchema": {"type": "object", "properties": {}}});
+    let messages = json!([{"role": "user", "content": {"type": "text", "text": "hi"}}]);
+    let asks = [
+        ("elicitation/create", form),
+        ("sampling/createMessage", json!({"messages": messages, "maxTokens": 10})),
+        ("roots/list", json!({})),
+        ("made/up", json!({})),
+    ];
+    let place = Place::new(&["curious"]);
+    let mut got = Vec::new();
+    for (method, params) in &asks {
+        let answer = place.call("ask", json!({"method": method, "params": params})).await.unwrap();
+        got.push(answer.value);
+    }
+    assert_eq!(got[0]["result"]["action"], "decline", "{got:?}");
+    let refused: Vec<&Value> = got[1..].iter().map(|got| &got["error"]["code"]).collect();
+    assert_eq!(refused, [-32601; 3], "{got:?}");
+    assert!(got[1]["error"]["message"].as_str().unwrap().contains("sampling is not supported"), "{got:?}");
+    let notes = place.hub.take_notes();
+    assert!(
+        notes.iter().any(|note| note.contains("server `s` asked `Really delete?`; nobody is there")),
+        "{notes:?}"
+    );
+    place.hub.close().await;
+
+    let place = Place::new(&["curious", "modern"]);
+    for (method, params) in &asks[..3] {
+        let failure = place.call("ask", json!({"method": method, "params": params})).await.unwrap_err();
+        assert_eq!(failure.class, FailureClass::Invalid, "{method}: {failure}");
+        assert!(failure.message.contains("nobody is there to answer"), "{method}: {failure}");
+    }
+    place.hub.close().await;
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sage_agents::worktree::{LeaseState, Leases, Record, list};
+use sage_agents::worktree::{LeaseState, Leases, Reaper, Record, list};
 use sage_core::policy::FailureClass;
 use sage_core::template::Isolation;
 use serde_json::json;
@@ -150,14 +150,82 @@ async fn a_success_is_committed_on_a_branch_and_the_checkout_is_untouched() {
 #[tokio::test]
 async fn a_step_that_changes_nothing_makes_no_commit_and_the_users_own_name_is_used() {
     let repository = Repository::new();
-    let quiet = repository.step("true");
+    let quiet = repository.step("echo kept > only.log");
     quiet.run().await.succeeded();
     let lease = repository.lease();
     assert_eq!((lease.commit.clone(), lease.state), (None, LeaseState::Committed));
     repository.git("config user.name Ada");
     repository.git("config user.email ada@example.com");
-    again(&repository, &quiet, "echo x > new-file").run().await.succeeded();
+    again(&repository, &quiet, "cat only.log; echo x > new-file").run().await.succeeded();
     assert_eq!(repository.git(&format!("log -1 --format=%an<%ae> {}", lease.branch)), "Ada<ada@example.com>");
+}
+
+// covers: S6, R21
+#[tokio::test]
+async fn a_worktree_in_which_nothing_changed_goes_with_its_branch() {
+    let repository = Repository::new();
+    let before = repository.checkout();
+    for (script, class) in [
+        ("cat a.txt > /dev/null", None),
+        ("echo x > x.txt; rm x.txt", None),
+        ("echo other > a.txt; git checkout -q a.txt; exit 1", Some(FailureClass::Failed)),
+        ("git checkout -q --detach", None),
+    ] {
+        let outcome = repository.step(script).run().await;
+        match class {
+            None => drop(outcome.succeeded()),
+            Some(class) => drop(outcome.failed(class)),
+        }
+        assert!(repository.leases().found.is_empty(), "{script}: {:?}", repository.leases());
+        assert_eq!(repository.git("worktree list --porcelain").matches("worktree ").count(), 1, "{script}");
+        assert_eq!(repository.git("branch --list sage/*"), "", "{script}");
+    }
+    // What git does not see may be what the step was asked for.
+    for script in ["echo x > x.log", "mkdir empty", "git commit -q --allow-empty -m mine"] {
+        let mut step = repository.step(script);
+        let name = json!({"GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e", "GIT_COMMITTER_NAME": "n",
+            "GIT_COMMITTER_EMAIL": "e"});
+        step = step.param("env", name);
+        step.run().await.succeeded();
+        let lease = repository.leases().found.into_iter().find(|lease| lease.run == step.call.run);
+        assert!(lease.is_some_and(|lease| lease.path.is_dir()), "{script}");
+    }
+    assert_eq!(repository.checkout(), before);
+}
+
+/// Killed while an unchanged worktree is removed: there are files missing in it that nobody has deleted.
+// covers: S6, R5, P8
+#[tokio::test]
+async fn a_half_removed_worktree_is_made_anew_and_its_losses_are_no_work() {
+    let repository = Repository::new();
+    let first = repository.step("echo x > x.log");
+    first.run().await.succeeded();
+    let lease = repository.lease();
+    let file = lease.path.with_file_name("build.step_2.json");
+    let halve = || {
+        let record = Record { state: LeaseState::Creating, ..lease.clone() };
+        std::fs::write(&file, serde_json::to_vec(&record).unwrap()).unwrap();
+        std::fs::remove_file(lease.path.join("a.txt")).unwrap();
+    };
+    halve();
+    again(&repository, &first, "cat a.txt; ls; echo y > y.txt").run().await.succeeded();
+    let branch = repository.lease().branch;
+    assert_eq!(repository.show(&branch, "a.txt"), "one", "nobody has deleted it");
+    assert_eq!(repository.show(&branch, "y.txt"), "y");
+
+    let other = Repository::new();
+    let first = other.step("echo x > x.log");
+    first.run().await.succeeded();
+    let lease = Record { state: LeaseState::Creating, ..other.lease() };
+    std::fs::write(lease.path.with_file_name("build.step_2.json"), serde_json::to_vec(&lease).unwrap())
+        .unwrap();
+    std::fs::remove_file(lease.path.join(".git")).unwrap();
+    let reaper = Reaper::new(&other.path(), &other.path().join(".sage/worktrees")).unwrap();
+    assert!(reaper.losses(&lease).unwrap().none());
+    reaper.remove(&lease, false).unwrap();
+    assert!(!lease.path.exists() && other.leases().found.is_empty());
+    assert_eq!(other.git("worktree list --porcelain").matches("worktree ").count(), 1);
+    assert_eq!(other.git("branch --list sage/*"), "");
 }
 
 // covers: S6, R5
@@ -310,7 +378,6 @@ async fn what_a_crash_or_a_person_broke_is_repaired_without_losing_anything() {
     other.call.path = "build/other".into();
     other.run().await.succeeded();
     again(&repository, &first, "cat kept.txt more.txt").run().await.succeeded();
-    std::fs::remove_file(lease.path.with_file_name("build.other.json")).unwrap();
 
     // The folder is gone; then its registration is, with work in the folder.
     std::fs::remove_dir_all(&lease.path).unwrap();
@@ -336,7 +403,7 @@ async fn what_cannot_be_done_is_said_clearly() {
     bench.run().await.failed(FailureClass::Invalid).says("has no commit yet; make one: git add -A");
 
     let repository = Repository::new();
-    let bench = repository.step("true");
+    let bench = repository.step("echo x > x.log");
     bench.run().await.succeeded();
     let lease = repository.lease();
     repository.git(&format!("worktree remove --force {}", lease.path.display()));

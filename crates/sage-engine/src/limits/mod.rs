@@ -190,6 +190,13 @@ impl Limits {
         found
     }
 
+    /// Why nothing may be asked of a target now. A look: it takes nothing and changes nothing.
+    #[must_use]
+    pub fn hold(&self, target: &str, now_ms: u64) -> Option<Hold> {
+        let policy = self.policy(target);
+        self.place(Scope::of_target(target)).enter().view(target, policy).hold(policy, now_ms)
+    }
+
     /// Changes a target's state under its lock; says what it is then.
     pub fn change(&self, target: &str, change: impl FnOnce(&mut Target)) -> io::Result<Target> {
         let mut state = self.place(Scope::of_target(target)).enter();

@@ -26,9 +26,18 @@ fn place(message: &str, name: &str) -> Option<usize> {
 /// What to write instead, if that can be told.
 pub fn hint(message: &str, name: &str, code: &str, catalogue: &[ToolDef]) -> Option<String> {
     let servers = typing::servers(catalogue);
-    missing_export(message, &servers)
+    two_values(message)
+        .or_else(|| missing_export(message, &servers))
         .or_else(|| failed_tool(message, catalogue, &servers))
         .or_else(|| misspelled(message, name, code, &servers))
+}
+
+/// QuickJS, of code that also returns: `unsupported keyword: export`.
+fn two_values(message: &str) -> Option<String> {
+    let both = message.contains("unsupported keyword: export");
+    both.then(|| {
+        "code that exports does not return: write `export default value` instead of `return value`".into()
+    })
 }
 
 /// QuickJS: `Could not find export 'serch' in module 'servers/github'`.

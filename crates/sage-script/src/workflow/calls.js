@@ -130,9 +130,14 @@
     return values;
   };
 
+  const unknown = (what, name, names) => {
+    const near = host.near(name, names);
+    return new TypeError(`${what} \`${name}\`; ${near === "" ? "" : `did you mean \`${near}\`? `}there are: ${names.join(", ")}`);
+  };
+
   Object.defineProperty(globalThis, "console", {
     value: Object.freeze({ log, info: log, warn: log, error: log, debug: log }),
     writable: true, configurable: true,
   });
-  return { control, call, log, phase, budget, list, functions, group: () => group, failure, site };
+  return { control, call, log, phase, budget, list, functions, group: () => group, failure, site, unknown };
 })

@@ -1,7 +1,7 @@
 // The globals of a workflow script of Claude Code.
 (function (host, calls, meta, args) {
   "use strict";
-  const { call, log, phase, budget, list, functions, group, failure, site } = calls;
+  const { call, log, phase, budget, list, functions, group, failure, site, unknown } = calls;
   const known = new Set(["label", "phase", "schema", "model", "effort", "agentType", "isolation", "agent", "key"]);
   const efforts = ["low", "medium", "high", "xhigh", "max"];
   const models = new Map();
@@ -10,7 +10,7 @@
   }
   const checked = (options) => {
     for (const [name, value] of Object.entries(options)) {
-      if (!known.has(name)) throw new TypeError(`agent: no option \`${name}\`; there are: ${[...known].join(", ")}`);
+      if (!known.has(name)) throw unknown("agent: no option", name, [...known]);
       const object = name === "schema";
       if (value === undefined || name === "key") continue;
       if (object ? value === null || typeof value !== "object" : typeof value !== "string") {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rquickjs::{Ctx, Exception, Function, Object, Value};
+use sage_core::diagnostic::nearest;
 use sage_core::port::script::{CheckCall, Dialect, ScriptSays, ScriptStart};
 use sage_core::read::{OPERATION_FIELDS, param_names};
 use sage_core::template::Kind;
@@ -118,7 +119,21 @@ fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, state: &Shared) -> rquickjs::R
         let schema = serde_json::from_str(&schema).unwrap_or(serde_json::Value::Null);
         contradiction(&schema).unwrap_or_default()
     };
-    host.set("contradiction", Function::new(ctx.clone(), checked)?)
+    host.set("contradiction", Function::new(ctx.clone(), checked)?)?;
+    let near = |wrong: String, names: Vec<String>| near(&wrong, &names).unwrap_or_default();
+    host.set("near", Function::new(ctx.clone(), near)?)
+}
+
+/// Letters at the beginning that two names share when one is another form of the other: `retries`, `retry`.
+const SAME_STEM: usize = 3;
+
+/// The name that was meant, if one is near.
+fn near(wrong: &str, names: &[String]) -> Option<String> {
+    let wrong: String = wrong.chars().take(100).collect();
+    let shared = |name: &String| name.chars().zip(wrong.chars()).take_while(|(a, b)| a == b).count();
+    let stem = || names.iter().filter(|name| shared(name) >= SAME_STEM).max_by_key(|name| shared(name));
+    let found = nearest(&wrong, names.iter().map(String::as_str)).map(str::to_owned);
+    found.or_else(|| stem().cloned())
 }
 
 fn endings<'js>(ctx: &Ctx<'js>, host: &Object<'js>, state: &Shared) -> rquickjs::Result<()> {

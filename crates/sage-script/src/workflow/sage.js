@@ -1,7 +1,7 @@
 // `sage`, the first argument of a workflow in code.
 (function (host, calls) {
   "use strict";
-  const { call, log, phase, budget, list, functions } = calls;
+  const { call, log, phase, budget, list, functions, unknown } = calls;
   const fields = new Set(host.fields);
   // What a template says and a script does.
   const instead = {
@@ -11,6 +11,11 @@
   const agentParams = new Set(host.agentParams);
   const { keys } = Object;
   const own = new Set(["key", "label", "phase", "params"]);
+
+  const names = (extra) => {
+    const all = new Set([...own, ...(extra ?? []), ...fields]);
+    return [...all].filter((name) => !Object.hasOwn(instead, name)).sort();
+  };
 
   // Splits options into the fields of an operation and what is ours; `extra` names options that are parameters.
   const operation = (who, type, params, options, extra) => {
@@ -28,7 +33,7 @@
       else if (extra?.has(name)) all = { ...all, [name]: value };
       else if (Object.hasOwn(instead, name)) throw new TypeError(`${who}: no option \`${name}\` in code: use ${instead[name]}`);
       else if (fields.has(name)) op[name] = value;
-      else throw new TypeError(`${who}: no option \`${name}\`; there are: ${[...own, ...(extra ?? []), ...fields].sort().join(", ")}`);
+      else throw unknown(`${who}: no option`, name, names(extra));
     }
     if (keys(all).length > 0) op.params = all;
     return { op, ours };
@@ -99,6 +104,10 @@
   };
   const parallel = async (thunks, options) => {
     functions("sage.parallel", thunks);
+    if (options !== undefined && (options === null || typeof options !== "object")) {
+      throw new TypeError("sage.parallel: options must be an object, such as { limit: 3 }");
+    }
+    for (const name of Object.keys(options ?? {})) if (name !== "limit") throw unknown("sage.parallel: no option", name, ["limit"]);
     const limit = options?.limit ?? Infinity;
     if (typeof limit !== "number" || !(limit >= 1)) throw new RangeError("sage.parallel: limit must be 1 or more");
     return each(thunks.length, limit, (index) => thunks[index]());
@@ -115,16 +124,15 @@
 
   // A typing error is told by name. `then` is asked for by promises, `toJSON` by JSON. What exists is found
   // before this is asked.
-  const unknown = new Proxy(Object.prototype, {
+  const missing = new Proxy(Object.prototype, {
     get(target, name) {
       if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return target[name];
-      throw new TypeError(`sage has no \`${name}\`; there are: ${names}`);
+      throw unknown("sage has no", name, keys(sage).sort());
     },
   });
   const sage = Object.freeze(Object.setPrototypeOf({
     agent, tool, shell, approve, workflow, sleep, run, parallel, pipeline, phase, log, budget,
     feature: host.feature, title: host.title,
-  }, unknown));
-  const names = keys(sage).sort().join(", ");
+  }, missing));
   return sage;
 })

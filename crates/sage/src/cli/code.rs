@@ -13,7 +13,7 @@ use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
 use crate::code::{CodeAnswer, CodeFailure, CodeMode, CodeRun, Save};
-use crate::display::text::clean;
+use crate::display::text::{argument, clean};
 
 /// Longer texts are data, not code.
 const MAX_CODE_BYTES: u64 = 4 << 20;
@@ -49,6 +49,12 @@ struct RunArgs {
     /// What the skill does and when to use it
     #[arg(long, value_name = "TEXT", requires = "save")]
     description: Option<String>,
+    /// Print the whole value, however large it is
+    #[arg(long)]
+    full: bool,
+    /// Write the whole value to this file instead
+    #[arg(short, long, value_name = "FILE", conflicts_with = "full")]
+    output: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -67,21 +73,27 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         input: Value::Object(inputs(&args.inputs)?),
         name: Some(shown_name(&args.file)),
     };
-    let (mode, outcome) = perform(context, run)?;
+    let whole = args.full || args.output.is_some();
+    let limits = if whole { whole_value() } else { CodeLimits::default() };
+    let (mode, outcome) = perform(context, run, limits)?;
     match outcome {
         Ok(answer) => tell(&mode, answer, &args),
         Err(failure) => failed(&failure, args.json),
     }
 }
 
+/// For whoever asked for the value itself, and not for what stands for it.
+pub fn whole_value() -> CodeLimits {
+    CodeLimits { value_bytes: MAX_MESSAGE_BYTES, ..CodeLimits::default() }
+}
+
 /// Runs code with the project's servers, and ends those that it has started.
 pub fn perform(
     context: &Context,
     run: CodeRun,
+    limits: CodeLimits,
 ) -> Result<(CodeMode, Result<CodeAnswer, CodeFailure>), Failure> {
     let hub = context.hub();
-    // A person sees the whole value: nobody could take up a handle after the end of this process.
-    let limits = CodeLimits { value_bytes: MAX_MESSAGE_BYTES, ..CodeLimits::default() };
     let mode = context.code_mode(hub.clone()).with_limits(limits);
     let runtime = runtime()?;
     let outcome = runtime.block_on(async {
@@ -141,8 +153,23 @@ fn tell(mode: &CodeMode, mut answer: CodeAnswer, args: &RunArgs) -> Result<ExitC
     }
     let unsaved = matches!(answer.saved, Some(Err(_)));
     let code = if unsaved { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    // Nobody can take it up when this process has ended.
+    let cut = answer.ran.handle.take().is_some();
+    if let Some(map) = answer.ran.value.as_object_mut().filter(|_| cut) {
+        map.remove("handle");
+    }
+    let written = args.output.as_deref().map(|file| write(file, &answer.ran.value)).transpose()?;
+    if written.is_some() {
+        answer.ran.value = Value::Null;
+    }
     if args.json {
         let mut told = json!(answer.ran);
+        if cut {
+            told["cut"] = true.into();
+        }
+        if let Some(file) = &args.output {
+            told["file"] = json!(file);
+        }
         told["type"] = "code".into();
         told["success"] = true.into();
         told["notes"] = json!(answer.notes);
@@ -156,7 +183,16 @@ fn tell(mode: &CodeMode, mut answer: CodeAnswer, args: &RunArgs) -> Result<ExitC
     }
     answer.notes.iter().for_each(|note| eprintln!("note: {}", clean(note)));
     printed(&answer.ran.console.told());
-    show(&answer.ran.value, answer.ran.nothing);
+    match (&args.output, written) {
+        (Some(file), Some(bytes)) => eprintln!("note: wrote {bytes} bytes to `{}`", file.display()),
+        _ => show(&answer.ran.value, answer.ran.nothing),
+    }
+    if cut {
+        let limit = CodeLimits::default().value_bytes >> 10;
+        let bytes = &answer.ran.value["bytes"];
+        eprintln!("note: the value has {bytes} bytes; over {limit} KiB only its shape is shown");
+        eprintln!("hint: sage code run {} --full    (or -o value.json)", argument(&args.file));
+    }
     match &answer.saved {
         Some(Ok(saved)) if !saved.approved => {
             eprintln!("note: saved as the skill `{}`; nobody uses it before it is approved", saved.name);
@@ -166,6 +202,17 @@ fn tell(mode: &CodeMode, mut answer: CodeAnswer, args: &RunArgs) -> Result<ExitC
         _ => {}
     }
     Ok(code)
+}
+
+/// A text as it is, anything else as JSON; how many bytes that were.
+fn write(file: &Path, value: &Value) -> Result<usize, Failure> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        value => format!("{value:#}\n"),
+    };
+    std::fs::write(file, &text)
+        .map_err(|error| Failure::failed(format!("cannot write `{}`: {error}", file.display())))?;
+    Ok(text.len())
 }
 
 /// What code printed goes where people look; stdout is for its value.

@@ -18,7 +18,7 @@ use sage_engine::vfs::DiskFs;
 use super::config::Config;
 use super::failure::Failure;
 use super::reports::Reports;
-use crate::code::{CodeMode, CodeTools, HubTools, ProjectSkills};
+use crate::code::{CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -86,7 +86,7 @@ impl Context {
 
     /// Code mode for the project, over the servers of a hub.
     pub fn code_mode(&self, hub: Arc<Hub>) -> CodeMode {
-        self.code_over(HubTools::new(hub))
+        self.code_over(HubTools::new(Guard::new(hub, self.limits())))
     }
 
     fn code_over(&self, tools: HubTools) -> CodeMode {
@@ -96,12 +96,13 @@ impl Context {
     }
 
     /// For models without a program around them: tools as code instead of the definitions of all servers.
-    fn with_code(&self, config: ExecutorConfig, hub: &Arc<Hub>) -> ExecutorConfig {
+    fn with_code(&self, config: ExecutorConfig, hub: &Arc<Hub>, limits: &Limits) -> ExecutorConfig {
         if config.servers.is_empty() {
             return config;
         }
-        let all = Arc::new(self.code_mode(Arc::clone(hub)));
-        let reading = Arc::new(self.code_over(HubTools::new(Arc::clone(hub)).only_reading()));
+        let tools = || HubTools::new(Guard::new(Arc::clone(hub), limits.clone()));
+        let all = Arc::new(self.code_over(tools()));
+        let reading = Arc::new(self.code_over(tools().only_reading()));
         let more = MoreTools::new(move |access| {
             let mode = if access.write { &all } else { &reading };
             Box::new(CodeTools::new(Arc::clone(mode)))
@@ -116,15 +117,15 @@ impl Context {
     }
 
     pub fn engine(&self) -> Engine {
-        let hub = self.hub();
-        let config = self.with_code(self.executor(), &hub);
+        let (hub, limits) = (self.hub(), self.limits());
+        let config = self.with_code(self.executor(), &hub, &limits);
         Engine {
             project: self.project.clone(),
             vfs: self.disk.clone(),
             executor: Arc::new(Executor::with_hub(config, hub)),
             clock: Clock::System,
             commit: CommitMode::Thread,
-            limits: self.limits(),
+            limits,
             affinity: self.config.affinity.clone().into(),
             prices: Arc::new(self.config.prices()),
             min_free_bytes: self.config.min_free_bytes,

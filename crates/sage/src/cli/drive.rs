@@ -19,6 +19,7 @@ use super::background;
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::tickets::belong;
+use super::worktrees;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
@@ -112,6 +113,7 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
     } else {
         super::print(display::summary(run, style()));
     }
+    worktrees::tell(&engine.project, &run.id);
     Ok(ExitCode::from(exit_code(run)))
 }
 

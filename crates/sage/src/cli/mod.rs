@@ -64,6 +64,7 @@ pub(crate) mod validate;
 mod verify;
 pub(crate) mod wake;
 mod warnings;
+mod worktrees;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -6,11 +6,12 @@ use sage_core::event::PauseReason;
 use sage_core::run::Status;
 use sage_core::wire::StatusView;
 use sage_engine::open::Snapshot;
+use sage_engine::project::Project;
 use serde_json::Value;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{background, drive, feature, print, print_json, roster};
+use super::{background, drive, feature, print, print_json, roster, worktrees};
 use crate::display::text::argument;
 use crate::display::{Display, Mode, Options, Size, frame_text};
 
@@ -51,35 +52,39 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             print(crate::display::summary(&after.run, drive::style()));
             return Ok(ExitCode::SUCCESS);
         }
-        return show(&after, args.json);
+        return show(context, &after, args.json);
     }
-    show(&snapshot, args.json)
+    show(context, &snapshot, args.json)
 }
 
-fn show(snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
+fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, Failure> {
     let now = sage_engine::clock::Clock::System.now_ms();
     let run = &snapshot.run;
     if json {
-        print_json(&view(snapshot, now)?)?;
+        print_json(&view(&context.project, snapshot, now)?)?;
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
         let owned = snapshot.owner.is_some();
         let lines = frame_text(run, now, size, style.color, owned);
         lines.iter().for_each(|line| print(format_args!("{line}\n")));
+        worktrees::tell(&context.project, &run.id);
         tell_next(snapshot);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// As programs see it.
-pub fn view(snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
+pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(StatusView::of(&snapshot.run, now_ms))?;
     value["type"] = "status".into();
     value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
     value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
     if let Some(record) = &snapshot.detached {
         value["background"] = background::json(record);
+    }
+    if let Some(left) = worktrees::json(project, &snapshot.run.id) {
+        value["worktrees"] = left;
     }
     Ok(value)
 }

@@ -15,6 +15,7 @@ use super::config::duration;
 use super::context::{Context, runtime};
 use super::failure::{Failure, Kind};
 use super::{print, print_json};
+use crate::code::Guard;
 use crate::display::text::clean;
 
 #[derive(Debug, clap::Args)]
@@ -114,11 +115,12 @@ async fn act(context: &Context, hub: &Arc<Hub>, args: Args) -> Result<ExitCode, 
     }
 }
 
-async fn call(context: &Context, hub: &Hub, args: CallArgs, json: bool) -> Result<ExitCode, Failure> {
+async fn call(context: &Context, hub: &Arc<Hub>, args: CallArgs, json: bool) -> Result<ExitCode, Failure> {
     let arguments = arguments(&args)?;
     let (server, tool) = &args.tool;
     let timeout = args.timeout.map(Duration::from_millis);
-    let answer = hub.call(server, tool, arguments, timeout, None).await;
+    let guard = Guard::new(Arc::clone(hub), context.limits());
+    let answer = guard.call(server, tool, arguments, timeout).await;
     let answer = answer.map_err(|failure| told(context, failure))?;
     hub.note(answer.notes.clone());
     if json {

@@ -7,6 +7,7 @@
 //!          --save----> .sage/skills/<name>/SKILL.md + skill.ts, not approved
 //! ```
 
+mod guard;
 mod save;
 mod servers;
 mod sessions;
@@ -21,6 +22,7 @@ use sage_script::code::{self, CodeLimits, CodeSession, FailureKind, Tools};
 use sage_script::tools::{Detail, ToolDef, search};
 use serde_json::{Value, json};
 
+pub use guard::Guard;
 pub use save::{Save, SavedSkill};
 pub use servers::{HubTools, definition};
 pub use skills::ProjectSkills;
@@ -102,6 +104,14 @@ pub fn told_failure(failure: &CodeFailure) -> Value {
     told
 }
 
+/// A module that is not there may be of a server that was left out.
+fn with_notes(mut failure: CodeFailure, notes: &[String]) -> CodeFailure {
+    if failure.kind == FailureKind::Import && !notes.is_empty() {
+        failure.message = format!("{}\n{}", failure.message, notes.join("\n"));
+    }
+    failure
+}
+
 pub struct CodeMode {
     program: PathBuf,
     limits: CodeLimits,
@@ -163,7 +173,7 @@ impl CodeMode {
         let mut order = code::CodeRun { wall_ms: run.timeout_ms, ..code::CodeRun::new(run.code.clone()) };
         order.name = run.name.unwrap_or(order.name);
         order.input = if run.input.is_null() { json!({}) } else { run.input };
-        let ran = session.run(&order).await?;
+        let ran = session.run(&order).await.map_err(|failure| with_notes(failure, &notes))?;
         let saved = run.save.map(|save| self.skills.save(&save, &run.code));
         Ok(CodeAnswer { session: name, ran, saved, notes })
     }

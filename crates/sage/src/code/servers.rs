@@ -3,26 +3,28 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use sage_agents::mcp::{Hub, Tool};
+use sage_agents::mcp::Tool;
 use sage_core::port::BoxFuture;
 use sage_script::code::Tools;
 use sage_script::tools::ToolDef;
 use serde_json::{Map, Value};
+
+use super::guard::Guard;
 
 /// For a server to start and name its tools. One that takes longer is left out for now.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub struct HubTools {
-    hub: Arc<Hub>,
+    guard: Guard,
     catalogue: RwLock<Arc<[ToolDef]>>,
     /// Only tools that change nothing, says their server.
     reads: bool,
 }
 
 impl HubTools {
-    pub fn new(hub: Arc<Hub>) -> HubTools {
-        HubTools { hub, catalogue: RwLock::new(Arc::new([])), reads: false }
+    pub fn new(guard: Guard) -> HubTools {
+        HubTools { guard, catalogue: RwLock::new(Arc::new([])), reads: false }
     }
 
     /// For whoever may not change anything.
@@ -38,8 +40,14 @@ impl HubTools {
     /// All servers at the same time.
     async fn ask(&self) -> Vec<String> {
         let mut asking = tokio::task::JoinSet::new();
-        for name in self.hub.names().map(str::to_string).collect::<Vec<_>>() {
-            let hub = Arc::clone(&self.hub);
+        let hub = self.guard.hub();
+        let mut notes = hub.take_notes();
+        for name in hub.names().map(str::to_string).collect::<Vec<_>>() {
+            if let Some(why) = self.guard.held(&name) {
+                notes.push(format!("left out: {why}"));
+                continue;
+            }
+            let hub = Arc::clone(hub);
             asking.spawn(async move {
                 let tools = tokio::time::timeout(PATIENCE, hub.tools_of(&name)).await;
                 (name, tools)
@@ -47,7 +55,7 @@ impl HubTools {
         }
         let mut answers = asking.join_all().await;
         answers.sort_by(|one, other| one.0.cmp(&other.0));
-        let (mut all, mut notes) = (Vec::new(), self.hub.take_notes());
+        let mut all = Vec::new();
         for (name, answer) in answers {
             match answer {
                 Ok(Ok(tools)) => {
@@ -104,7 +112,7 @@ impl Tools for HubTools {
                 _ => return Err("it takes one object: `{ name: value }`".into()),
             };
             let answer =
-                self.hub.call(server, tool, input, None, None).await.map_err(|failure| failure.message)?;
+                self.guard.call(server, tool, input, None).await.map_err(|failure| failure.message)?;
             if answer.is_error { Err(answer.text) } else { Ok(answer.value) }
         })
     }

@@ -7,6 +7,7 @@ use sage_agents::fake_llm::FakeLlm;
 use serde_json::{Value, json};
 
 use crate::dsl::{Sage, is_alive, wait_until};
+use crate::mcp_server::client::{Client, Era};
 
 /// A project with the fake server `research`, whose starts are noted in `starts`.
 fn with_server(more: &str) -> Sage {
@@ -56,6 +57,11 @@ fn code_needs_no_servers_and_fails_with_its_own_lines() {
     sage.sage("code run bad.ts").exit(1).stderr_has("bad.ts:2:").stderr_has("2 | return (a as any).b.c");
     sage.sage("code run broken.ts").exit(2).stderr_has("broken.ts:1:10");
     sage.sage("code run fetches.ts").exit(2).stderr_has("no files, network or packages");
+    sage.write("both.ts", "export const a = 1;\nreturn a");
+    sage.sage("code run both.ts")
+        .exit(2)
+        .stderr_has("both.ts:1:1")
+        .stderr_has("write `export default value`");
     sage.sage("code run none.ts").exit(2).stderr_has("cannot read `none.ts`");
     sage.sage("code run good.ts -i x").exit(2).stderr_has("is not KEY=VALUE");
     let told = sage.sage("code run bad.ts --json").exit(1).json();
@@ -223,4 +229,62 @@ fn a_model_gets_two_tools_instead_of_all_definitions() {
         "one server for the run"
     );
     sage.assert_nothing_alive();
+}
+
+/// Calls that got no answer, by whatever way, are counted together; then nobody calls the server for a while.
+// covers: R7, R24, R21
+#[test]
+fn a_server_that_breaks_is_left_alone_by_code_and_by_hand() {
+    let sage = with_server("");
+    for _ in 0..2 {
+        sage.sage("tools call research/crash").exit(1);
+    }
+    let crash = "import { crash } from \"servers/research\";\nconst said = [];\n\
+        for (let n = 0; n < 4; n++) try { await crash({}); } catch (error) { said.push(error.message); }\nreturn said";
+    sage.write("crash.ts", crash);
+    let told = sage.sage("code run crash.ts --json").exit(0).json();
+    let said: Vec<&str> = told["value"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(said.iter().filter(|said| said.contains("it is tried again in")).count(), 1, "{said:?}");
+    assert!(said[3].contains("to call it before: sage breakers reset server:research"), "{said:?}");
+
+    let starts = sage.lines("starts").len();
+    sage.sage("tools call research/echo").exit(1).stderr_has("server `research` is not called now");
+    sage.sage("code run crash.ts").exit(2).stderr_has("left out: server `research` is not called now");
+    let mut client = Client::start(&sage, Era::Stateless);
+    let refused = client.call("sage_code_run", json!({"code": crash})).error("WORKFLOW_VALIDATION_ERROR");
+    assert!(refused["message"].as_str().unwrap().contains("it is tried again in"), "{refused}");
+    drop(client);
+    assert_eq!(sage.lines("starts").len(), starts, "nobody has started it");
+    sage.sage("breakers server:research").exit(0).stdout_has("open");
+
+    sage.sage("breakers reset server:research").exit(0);
+    sage.sage("tools call research/text --arg text=well").exit(0).stdout_has("well");
+    // That a tool says no is an answer.
+    for _ in 0..6 {
+        sage.sage("tools call research/error --arg text=never").exit(1).stderr_has("never");
+    }
+    sage.sage("tools call research/text --arg text=well").exit(0).stdout_has("well");
+    sage.args(["breakers", "isolate", "server:research", "-m", "under repair"]).run().exit(0);
+    sage.sage("tools call research/text").exit(1).stderr_has("is switched off (under repair)");
+}
+
+// covers: R21
+#[test]
+fn a_large_value_is_told_by_its_shape_unless_it_is_asked_for() {
+    let sage = Sage::bare();
+    sage.write("big.ts", "return Array.from({ length: 5000 }, (_, id) => ({ id, name: \"x\".repeat(20) }))");
+    let short = sage.sage("code run big.ts").exit(0);
+    assert!(short.stdout.len() < 2_000, "{}", short.stdout);
+    short.stdout_has("\"length\": 5000").stderr_has("sage code run big.ts --full    (or -o value.json)");
+    let told = sage.sage("code run big.ts --json").exit(0).json();
+    assert_eq!((&told["cut"], &told["value"]["handle"]), (&json!(true), &Value::Null), "{told}");
+
+    let whole = |text: &str| serde_json::from_str::<Value>(text).unwrap().as_array().unwrap().len();
+    assert_eq!(whole(&sage.sage("code run big.ts --full").exit(0).stdout), 5_000);
+    let file = sage.path("all.json").display().to_string();
+    let written = sage.args(["code", "run", "big.ts", "-o", &file]).run().exit(0);
+    assert_eq!(written.stdout, "");
+    assert_eq!(whole(&std::fs::read_to_string(&file).unwrap()), 5_000);
+    let told = sage.args(["code", "run", "big.ts", "-o", &file, "--json"]).run().exit(0).json();
+    assert_eq!((&told["file"], &told["value"]), (&json!(file), &Value::Null));
 }

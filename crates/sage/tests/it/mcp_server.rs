@@ -1,6 +1,6 @@
 //! `sage mcp` as clients see it: over real pipes, in both lifecycles of the protocol.
 
-mod client;
+pub mod client;
 mod errors;
 mod hostile;
 mod inbox;

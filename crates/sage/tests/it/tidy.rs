@@ -33,7 +33,8 @@ fn files(dir: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
                 if source || !written.iter().any(|skipped| name == *skipped) {
                     open.push(path);
                 }
-            } else if wanted(&path) {
+            } else if wanted(&path) && name != ".git" {
+                // In a worktree of git that is a file, and names its place.
                 found.push(path);
             }
         }

@@ -70,7 +70,10 @@ fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
 
     std::fs::write(&go, "").unwrap();
     let resumed = sage.sage("resume team");
-    resumed.exit(1).stdout_has("expected file `nowhere.txt` does not exist");
+    let resumed = resumed.exit(1).stdout_has("expected file `nowhere.txt` does not exist");
+    resumed
+        .stderr_has("3 steps have work in worktrees of their own")
+        .stderr_has("build/one: branch sage/team/");
     assert_eq!(
         std::fs::read_to_string(tree.join("one.txt")).unwrap(),
         "first\nfirst\n",

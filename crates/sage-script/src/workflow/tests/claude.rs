@@ -70,7 +70,8 @@ fn agent_takes_its_options() {
 fn agent_refuses_what_it_does_not_know() {
     for (call, expected) in [
         ("agent()", "agent takes a prompt"),
-        ("agent('x', { efort: 'low' })", "no option `efort`"),
+        ("agent('x', { efort: 'low' })", "no option `efort`; did you mean `effort`? there are: "),
+        ("agent('x', { lable: 'low' })", "no option `lable`; did you mean `label`?"),
         ("agent('x', { effort: 'tiny' })", "`effort` is one of low, medium, high, xhigh, max"),
         ("agent('x', { isolation: 'docker' })", "`isolation` is 'worktree'"),
         (

@@ -70,7 +70,18 @@ fn templates_know_what_scripts_say() {
 #[test]
 fn mistakes_in_arguments_say_what_exists() {
     for (call, expected) in [
-        ("sage.agent('a', { propmt: 'x' })", "sage.agent: no option `propmt`; there are: "),
+        (
+            "sage.agent('a', { propmt: 'x' })",
+            "sage.agent: no option `propmt`; did you mean `prompt`? there are: ",
+        ),
+        (
+            "sage.run('shell', { run: 'true' }, { reties: 1 })",
+            "no option `reties`; did you mean `retry`? there are: ",
+        ),
+        ("sage.agent('a', { zzz: 'x' })", "sage.agent: no option `zzz`; there are: "),
+        ("sage.parallel([() => 1], { limt: 1 })", "no option `limt`; did you mean `limit`? there are: limit"),
+        ("sage.parallel([() => 1], 3)", "sage.parallel: options must be an object, such as { limit: 3 }"),
+        ("sage.agnet('a', 'b')", "sage has no `agnet`; did you mean `agent`? there are: agent, "),
         ("sage.agent('a', { when: 'x' })", "no option `when` in code: use if"),
         ("sage.agent()", "sage.agent: the name must be a text"),
         ("sage.tool('s')", "sage.tool: the tool must be a text"),

@@ -21,11 +21,16 @@ pub fn worktrees(context: &Context, gc: &mut Gc<'_>) {
     }
     let old: Vec<(Lease, u64)> =
         leases.found.into_iter().filter_map(|lease| over_since(gc, &lease).map(|at| (lease, at))).collect();
-    if old.is_empty() {
+    if !dir.is_dir() {
         return;
     }
     match Reaper::new(&context.project.root, &dir) {
-        Ok(reaper) => old.iter().for_each(|(lease, at_ms)| one_worktree(context, gc, &reaper, lease, *at_ms)),
+        Ok(reaper) => {
+            old.iter().for_each(|(lease, at_ms)| one_worktree(context, gc, &reaper, lease, *at_ms));
+            if !gc.policy().dry_run {
+                reaper.sweep(|run| gc.is_gone(run));
+            }
+        }
         Err(why) => old.iter().for_each(|(lease, _)| {
             gc.report.kept(Category::Worktrees, lease.path.display().to_string(), why.clone());
         }),

@@ -69,7 +69,7 @@ fn run_code(
     let input = Value::Object(super::super::code::inputs(&args.args)?);
     let name = Some(format!("skills/{}", args.name));
     let run = CodeRun { code: code.to_string(), input, name, ..CodeRun::default() };
-    let (_, outcome) = super::super::code::perform(context, run)?;
+    let (_, outcome) = super::super::code::perform(context, run, super::super::code::whole_value())?;
     if let Err(error) = store.record_by_hand(&args.name, outcome.is_ok()) {
         eprintln!("note: this use was not counted: {error}");
     }

@@ -2,6 +2,7 @@
 
 use sage_core::run::Status;
 use sage_engine::open::Snapshot;
+use sage_engine::project::Project;
 use serde_json::{Value, json};
 
 use super::super::answer::Answer;
@@ -18,7 +19,8 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     let wait_ms = args.wait_ms(0, MAX_WAIT_MS)?;
     args.finish()?;
     let snapshot = call.settled(&feature, wait_ms).await?;
-    let value = view(&snapshot)?;
+    let value = call.blocking(move |context| Ok((view(&context.project, &snapshot)?, snapshot))).await?;
+    let (value, snapshot) = value;
     let progress = &value["progress"];
     let (done, total, state) = (&progress["completed"], &progress["total"], snapshot.run.status.name());
     let mut text = format!("{feature}: {state}, {done} of {total} steps done");
@@ -29,9 +31,9 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
 }
 
 /// The fields of `sage status --json`, short enough for a model.
-pub fn view(snapshot: &Snapshot) -> Result<Value, ToolError> {
+pub fn view(project: &Project, snapshot: &Snapshot) -> Result<Value, ToolError> {
     let now = sage_engine::clock::Clock::System.now_ms();
-    let mut value = status::view(snapshot, now)?;
+    let mut value = status::view(project, snapshot, now)?;
     let run = &snapshot.run;
     if let Some(fields) = value.as_object_mut() {
         fields.remove("type");

@@ -112,11 +112,26 @@ pub fn with_git(sage: &Sage) {
 fn agents_in_worktrees_do_not_meet() {
     let sage = project();
     with_git(&sage);
-    sage.sage("run x -t worktrees").exit(0);
+    let ran = sage.sage("run x -t worktrees").exit(0);
+    ran.stderr_has("2 steps have work in worktrees of their own").stderr_has("hint: git merge sage/x/");
+    let left = sage.status("x")["worktrees"].clone();
+    assert_eq!(left.as_array().map(Vec::len), Some(2), "{left}");
     let value = value(&sage);
     assert_eq!(value["written"], json!(["painted red where it is red", "painted blue where it is blue"]));
     assert_eq!(value["same"], "plain");
     assert_eq!(git(&sage, &["status", "--porcelain"]), "");
+}
+
+// covers: R21, S6; CLAUDE_WORKFLOWS "isolation: 'worktree' (removed if unchanged)"
+#[test]
+fn an_agent_that_changes_nothing_leaves_no_worktree() {
+    let sage = super::script("return await agent('say hi', { isolation: 'worktree' })");
+    with_git(&sage);
+    sage.sage("run x -t t").exit(0).stderr_lacks("in worktrees of their own");
+    assert_eq!(value(&sage), "hi");
+    assert_eq!(git(&sage, &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
+    assert_eq!(git(&sage, &["branch", "--list", "sage/*"]), "");
+    assert!(sage.status("x")["worktrees"].is_null());
 }
 
 // covers: R21, R7; CLAUDE_WORKFLOWS "A run's verdict"

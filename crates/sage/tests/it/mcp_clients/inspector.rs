@@ -1,4 +1,8 @@
 //! The Inspector's command line: a new `sage mcp` for every call, so every run outlasts its client.
+//!
+//! It cannot lose its patience: its command line (2.12) has no option for the time of a call, leaves `requestTimeout`
+//! of a server in a `--config` file aside, and so waits for the SDK's 60 seconds; no call of sage takes that long.
+//! The part of the story with a time-out is played by the SDK itself (`sdk.rs`).
 
 use std::time::Duration;
 

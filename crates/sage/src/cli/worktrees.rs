@@ -1,0 +1,63 @@
+//! Where the work of isolated steps is: told at the end of a run, and by `sage status`.
+//!
+//! Worktrees in which nothing changed are gone by then.
+
+use std::fmt::Write;
+
+use sage_agents::worktree::{self, LeaseState, Record};
+use sage_engine::project::Project;
+use serde_json::{Value, json};
+
+/// Lines that a person reads; the others are in the folder.
+const SHOWN: usize = 10;
+
+/// Of steps that have ended. A folder that cannot be read is told by `sage gc`.
+fn of(project: &Project, run: &str) -> Vec<Record> {
+    let mut leases = worktree::list_of(&project.dir.join("worktrees"), run).unwrap_or_default().found;
+    let ended = |state: LeaseState| matches!(state, LeaseState::Committed | LeaseState::Failed);
+    leases.retain(|lease| ended(lease.state));
+    leases
+}
+
+/// On stderr, if there is anything.
+pub fn tell(project: &Project, run: &str) {
+    let leases = of(project, run);
+    if !leases.is_empty() {
+        eprint!("{}", text(project, &leases));
+    }
+}
+
+pub fn json(project: &Project, run: &str) -> Option<Value> {
+    let leases = of(project, run);
+    let one = |lease: &Record| {
+        json!({"step": lease.step, "state": lease.state, "branch": lease.branch, "commit": lease.commit,
+            "path": lease.path})
+    };
+    (!leases.is_empty()).then(|| leases.iter().map(one).collect())
+}
+
+fn text(project: &Project, leases: &[Record]) -> String {
+    let mut out = match leases.len() {
+        1 => "note: 1 step has work in a worktree of its own\n".to_string(),
+        many => format!("note: {many} steps have work in worktrees of their own\n"),
+    };
+    for lease in leases.iter().take(SHOWN) {
+        let path = lease.path.strip_prefix(&project.root).unwrap_or(&lease.path).display();
+        // Writing to a string cannot fail.
+        let _ = match (&lease.commit, lease.state) {
+            (Some(_), LeaseState::Committed) => writeln!(out, "  {}: branch {}", lease.step, lease.branch),
+            (None, LeaseState::Committed) => {
+                writeln!(out, "  {}: only files that git ignores, in {path}", lease.step)
+            }
+            _ => writeln!(out, "  {}: not committed, it failed; in {path}", lease.step),
+        };
+    }
+    if leases.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", leases.len() - SHOWN);
+    }
+    let ready = leases.iter().find(|lease| lease.commit.is_some() && lease.state == LeaseState::Committed);
+    if let Some(lease) = ready {
+        let _ = writeln!(out, "hint: git merge {}    (to take it over)", lease.branch);
+    }
+    out
+}
