@@ -13,7 +13,7 @@ use crate::run::{FoldError, Run, StepId};
 
 impl Run {
     /// Whether somebody must say if, and when, it tries again.
-    pub fn awaits_retry(&self, id: StepId) -> bool {
+    pub fn wants_retry(&self, id: StepId) -> bool {
         self.to_retry.contains(&id)
     }
 
@@ -86,13 +86,13 @@ impl Run {
     /// A workflow that takes too long, or one that may not try again after all.
     pub(super) fn given_up(&mut self, id: StepId, end: &End, now: u64) -> Result<(), FoldError> {
         let workflow = matches!(self.step(id).children.as_deref(), Some(Children::Scope(_)));
-        let (End::Failed { class, message, partial }, true) = (end, workflow || self.awaits_retry(id)) else {
+        let (End::Failed { class, message, partial }, true) = (end, workflow || self.wants_retry(id)) else {
             return Err(self.misfit("step.returned", id));
         };
         let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
         self.step_mut(id).failure = Some(Box::new(failure));
         let mut queue = Vec::new();
-        if self.awaits_retry(id) {
+        if self.wants_retry(id) {
             self.close(id, State::Failed, &mut queue, now);
         } else {
             self.cancel_children(id, &mut queue, now);

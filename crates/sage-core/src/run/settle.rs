@@ -371,7 +371,7 @@ impl Run {
 
     fn cancel(&mut self, id: StepId, queue: &mut Queue, now: u64) {
         let no_process = self.kind(id) == Kind::Sleep || self.kind(id) == Kind::Approval;
-        let awaits_retry = self.awaits_retry(id);
+        let wants_retry = self.wants_retry(id);
         match &mut self.step_mut(id).state {
             State::Running(_) if no_process => self.close(id, State::Cancelled, queue, now),
             State::Running(running) => {
@@ -379,7 +379,7 @@ impl Run {
                 self.to_stop.insert(id);
             }
             // All in it has ended: nobody would close it any more.
-            State::Open { .. } if awaits_retry => self.close(id, State::Cancelled, queue, now),
+            State::Open { .. } if wants_retry => self.close(id, State::Cancelled, queue, now),
             State::Open { .. } => self.cancel_children(id, queue, now),
             settled if settled.settled() => {}
             _ => self.close(id, State::Cancelled, queue, now),

@@ -102,7 +102,7 @@ impl Chunk {
     }
 }
 
-/// A script whose results are not yet those of a finished phase.
+/// A script whose results are not yet those of a phase that was reached: only such a phase is taken over as one.
 fn is_under_way(run: &Run, id: StepId) -> bool {
     if run.calls(id).is_none() {
         return false;
@@ -111,7 +111,7 @@ fn is_under_way(run: &Run, id: StepId) -> bool {
     while let Some(holder) = top.item.map(|(fan, _)| fan).or(run.scope(top.scope).parent) {
         top = run.step(holder);
     }
-    run.phase(top.phase).judged.is_none()
+    !run.phase(top.phase).judged.is_some_and(|judged| judged.reached())
 }
 
 /// What a call gave, or what the steps of a workflow that it was gave. Scripts in there have their own ends.

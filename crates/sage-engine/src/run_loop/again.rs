@@ -69,7 +69,7 @@ impl RunLoop {
         // It is on its way to its end already.
         let ending = matches!(self.run.step(id).state, State::Open { cancelling: true, .. })
             || self.run.calls(id).is_some_and(|calls| calls.has_returned());
-        if ending || self.run.awaits_retry(id) {
+        if ending || self.run.wants_retry(id) {
             return Ok(());
         }
         self.scripts.running.remove(&id);
@@ -107,6 +107,13 @@ impl RunLoop {
         self.scripts.delayed.insert(id, at);
         self.timers.arm(at, Timer::Again);
         Ok(())
+    }
+
+    /// It failed under an earlier owner, which has waited or has died: long enough.
+    pub(super) fn retry_at_once(&mut self, id: StepId) {
+        if self.run.wants_retry(id) {
+            self.scripts.delayed.insert(id, Instant::now());
+        }
     }
 
     fn tries_again(&mut self, id: StepId) -> Result<(), LoopError> {

@@ -104,7 +104,7 @@ impl RunLoop {
     /// Starts scripts that are open, lets go of those that are not.
     pub(super) fn follow_scripts(&mut self) -> Result<(), LoopError> {
         let (run, goes_on) = (&self.run, self.running());
-        self.scripts.delayed.retain(|id, _| goes_on && run.awaits_retry(*id));
+        self.scripts.delayed.retain(|id, _| goes_on && run.wants_retry(*id));
         if self.run.open_scripts().is_empty() && self.scripts.running.is_empty() {
             self.scripts.queued = 0;
             return Ok(());

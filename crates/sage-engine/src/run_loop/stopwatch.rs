@@ -176,6 +176,7 @@ impl RunLoop {
         let now = self.around.clock.now_ms();
         for id in self.run.step_ids() {
             self.watch_step(id);
+            self.retry_at_once(id);
             let step = self.run.step(id);
             // A clock that was set back must not make a pause longer than it was meant to be.
             let (until, meant, timer) = match &step.state {

@@ -27,14 +27,13 @@ pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
 /// been a pause of days.
 pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
     let step = run.step(id);
-    let now_ms = match run.status {
-        Status::Running => now_ms,
-        // What stands still gets no older.
-        _ => now_ms.min(run.updated_ms),
-    };
     match &step.state {
         State::Running(running) => now_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms)),
-        State::Open { .. } => now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms)),
+        State::Open { .. } => {
+            // What stands still gets no older.
+            let now_ms = if run.status == Status::Running { now_ms } else { now_ms.min(run.updated_ms) };
+            now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms))
+        }
         _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
         _ => step.active_ms,
     }

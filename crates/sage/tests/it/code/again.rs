@@ -61,7 +61,7 @@ fn a_branch_that_was_not_told_of_it_keeps_what_it_did() {
     sage.sage("resume x --from main/fast-three").exit(0);
     let mut again = taken(&sage);
     again.sort();
-    assert_eq!(again, ["fast3", "last", "slow1", "slow2", "slow3"], "all that was made after it was told");
+    assert_eq!(again, ["fast3", "last", "slow2", "slow3"], "all that was made after it was told");
     sage.sage("resume x --from main/slow-two").exit(0);
     assert_eq!(taken(&sage), ["slow2", "slow3", "last"]);
 }
@@ -99,7 +99,7 @@ fn a_script_that_takes_too_long_ends_and_so_does_what_it_called() {
         let steps = status["steps"].as_array().unwrap();
         steps.iter().find(|step| step["path"] == path).unwrap()["state"].clone()
     };
-    assert_eq!((step("p/s"), step("p/s/p/shell")), ("failed".into(), "cancelled".into()), "{status:#}");
+    assert_eq!((step("p/s"), step("p/shell")), ("failed".into(), "cancelled".into()), "{status:#}");
     sage.sage("verify").exit(0);
 }
 

@@ -39,8 +39,21 @@ fn finished_calls_are_not_paid_twice() {
     sage.sage("resume x").exit(0);
     assert_eq!(value(&sage), json!(["1", "caught", "2", 100_000, "3"]));
     assert_eq!(ran(&sage), ["a", "bad", "bad", "big", "inner", "last"]);
-    sage.sage("verify").exit(0);
+    // Whose journal is lost stays as it is, for people to look at.
+    sage.sage("verify").exit(1).stdout_has("2 runs, 1 damaged");
     assert_eq!(checkpoint(&sage).get("calls"), None, "a finished phase has its results");
+}
+
+// covers: R21, R4, R5
+#[test]
+fn a_failed_script_keeps_what_it_has_too() {
+    let sage =
+        flow("await sage.shell('echo a >> ran'); await sage.shell('echo b >> ran; [ -e go ]'); return 1;");
+    sage.sage("run x -t t").exit(1);
+    lose_journal(&sage);
+    sage.write("go", "");
+    sage.sage("resume x").exit(0).stderr_has("finished calls of scripts: 1");
+    assert_eq!(ran(&sage), ["a", "b", "b"]);
 }
 
 // covers: R21, R4, R5
@@ -65,5 +78,6 @@ fn many_calls_make_no_large_checkpoint() {
     std::fs::remove_file(lost.join("blobs").join(blob)).unwrap();
     sage.sage("resume x").exit(4).stderr_has(&format!("finished calls of scripts: {}", 80 - gone));
     assert_eq!(ran(&sage).len(), 80 + gone);
-    sage.sage("verify").exit(0);
+    // Whose journal is lost stays as it is, for people to look at.
+    sage.sage("verify").exit(1).stdout_has("2 runs, 1 damaged");
 }
