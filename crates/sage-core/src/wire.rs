@@ -46,9 +46,14 @@ pub struct Progress {
 impl Progress {
     pub fn of(run: &Run) -> Progress {
         let (completed, total) = (run.tally.settled, run.tally.total);
-        let percentage =
-            if total == 0 { 100 } else { (u64::from(completed) * 100 / u64::from(total)) as u32 };
-        Progress { completed, total, percentage }
+        // As long as a script has not returned there may be more.
+        let most = if run.open_scripts().is_empty() { 100 } else { 99 };
+        let percentage = match total {
+            0 if run.scopes[0].open_phases == 0 => 100,
+            0 => 0,
+            total => (u64::from(completed) * 100 / u64::from(total)) as u32,
+        };
+        Progress { completed, total, percentage: percentage.min(most) }
     }
 }
 
@@ -78,6 +83,9 @@ pub struct StepView {
     pub hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<crate::event::Ask>,
+    /// It failed, and the script that called it went on without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub handled: bool,
     /// What its agent asks for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<AskView>,
@@ -114,11 +122,18 @@ pub fn hint(run: &Run, id: StepId) -> Option<&'static str> {
     run.step(id).failure.as_ref().filter(|_| failed)?.class.hint()
 }
 
+/// A script of a run that stands still computes nothing.
+fn stands(run: &Run, id: StepId) -> bool {
+    let paused = matches!(run.status, Status::Paused { .. });
+    paused && run.calls(id).is_some() && matches!(run.step(id).state, State::Open { .. })
+}
+
 impl StepView {
     pub fn of(run: &Run, id: StepId, now_ms: u64) -> StepView {
         let step = run.step(id);
         let running = match &step.state {
             State::Running(running) => now_ms.saturating_sub(running.since_ms),
+            State::Open { .. } if stands(run, id) => run.updated_ms.saturating_sub(step.started_ms),
             State::Open { .. } => now_ms.saturating_sub(step.started_ms),
             _ => 0,
         };
@@ -133,7 +148,7 @@ impl StepView {
         };
         StepView {
             path: step.path.to_string(),
-            state: step.state.name().into(),
+            state: if stands(run, id) { "waiting" } else { step.state.name() }.into(),
             reused: step.reused,
             cached: step.taken().is_some(),
             cached_age_ms: step.taken().map(|taken| taken.age_ms),
@@ -148,6 +163,7 @@ impl StepView {
                 .map(|failure| format!("{}: {}", failure.class.name(), failure.message)),
             hint: hint(run, id).map(str::to_string),
             question,
+            handled: run.is_handled(id),
             asks: run.asks_of(id).map(AskView::of).collect(),
             session: step.session.as_deref().map(str::to_string),
         }
@@ -229,10 +245,12 @@ pub fn current_phase(run: &Run) -> Option<String> {
     Some(run.phase_path(*shown))
 }
 
-/// Every failure, innermost steps only: those around them failed because of these.
+/// Every failure that nobody has dealt with, innermost steps only: those around them failed because of these.
 pub fn errors(run: &Run) -> Vec<String> {
-    let innermost =
-        |id: &StepId| run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
+    let innermost = |id: &StepId| {
+        let failed = run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
+        failed && !run.is_handled(*id)
+    };
     let text = |id: StepId| {
         let step = run.step(id);
         step.failure.as_ref().map(|f| format!("{}: {} ({})", step.path, f.message, f.class.name()))

@@ -18,6 +18,8 @@ use crate::results::pack;
 
 /// Among a call's parameters: the results that it is shown as those of earlier steps. No parameter has such a name.
 pub const STEPS: &str = "$steps";
+/// Among a call's parameters: its prompt is the code's own text and no template.
+pub const VERBATIM: &str = "$verbatim";
 /// A name is a part of a path.
 const LONGEST_NAME: usize = 50;
 const LONGEST_LINE: usize = 4_000;
@@ -105,6 +107,9 @@ impl Reader {
         let operation = self.checked(&written)?;
         let mut params = operation.params.clone();
         params.extend(steps.map(|steps| (STEPS.to_string(), steps)));
+        if operation.type_name != operation.kind.name() && gives_prompt(&written) {
+            params.insert(VERBATIM.into(), true.into());
+        }
         let params = pack(&Value::Object(params), &self.blobs).map_err(|e| e.to_string())?;
         Ok(Accepted {
             identity: call.identity,
@@ -155,10 +160,22 @@ impl Reader {
     }
 }
 
+/// Whether the code has written the prompt, and not the operation that it calls.
+fn gives_prompt(written: &Map<String, Value>) -> bool {
+    written.contains_key("prompt")
+        || written.get("params").is_some_and(|params| params.get("prompt").is_some())
+}
+
 /// The operation without its parameters, but with what follows from them.
 fn shape(mut written: Map<String, Value>, operation: &Operation) -> Result<Arc<RawValue>, String> {
     for name in ["params", "prompt"] {
         written.shift_remove(name);
+    }
+    // Which tool it is tells what a kept result is worth.
+    if operation.kind == Kind::Tool {
+        let names = ["server", "tool"].into_iter();
+        let named = names.filter_map(|name| Some((name.to_string(), operation.params.get(name)?.clone())));
+        written.insert("params".into(), Value::Object(named.collect()));
     }
     if let Some(agent) = &operation.agent {
         written.insert("agent".into(), agent.as_str().into());

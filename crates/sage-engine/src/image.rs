@@ -3,6 +3,8 @@
 //! Painted after every phase and status change, and at most once a second in between, by a thread that takes
 //! only the newest request. It names the journal's durable head, so a journal that lost its tail is noticed.
 
+pub(crate) mod calls;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,6 +36,7 @@ pub struct Painter {
     thread: Option<std::thread::JoinHandle<()>>,
     blobs: Arc<Blobs>,
     last: Option<(Instant, Status, u32)>,
+    calls: calls::Kept,
     /// Something was committed that the last image does not show.
     behind: bool,
 }
@@ -84,7 +87,14 @@ impl Painter {
             let easel = easel.clone();
             std::thread::spawn(move || easel.work())
         });
-        Painter { easel, thread, blobs: around.blobs.clone(), last: None, behind: false }
+        Painter {
+            easel,
+            thread,
+            blobs: around.blobs.clone(),
+            last: None,
+            calls: Default::default(),
+            behind: false,
+        }
     }
 
     /// Called after each commit.
@@ -97,7 +107,8 @@ impl Painter {
         self.behind = !due;
         if due {
             self.last = Some(now);
-            self.request(image(run, durable, &self.blobs));
+            let image = self.whole(run, durable);
+            self.request(image);
         }
     }
 
@@ -106,6 +117,12 @@ impl Painter {
         if self.behind {
             self.paint(run, durable);
         }
+    }
+
+    fn whole(&mut self, run: &Run, durable: Head) -> Map<String, Value> {
+        let mut image = image(run, durable, &self.blobs);
+        image.extend(self.calls.image(run, &self.blobs).map(|calls| ("calls".to_string(), calls)));
+        image
     }
 
     fn request(&self, image: Map<String, Value>) {
@@ -118,7 +135,8 @@ impl Painter {
 
     /// The last image; on disk when this returns.
     pub fn finish(&mut self, run: &Run, durable: Head) {
-        self.request(image(run, durable, &self.blobs));
+        let image = self.whole(run, durable);
+        self.request(image);
         self.easel.next.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.easel.changed.notify_one();
         if let Some(thread) = self.thread.take() {

@@ -1,7 +1,7 @@
 //! Going on from a checkpoint when the journal is gone or damaged.
 //!
-//! A new run with a new journal takes over the finished phases as its first event; the damaged journal stays
-//! where it is, untouched, and the person is told. Phases that were not finished run again.
+//! A new run with a new journal takes over the finished phases, and what scripts had called, as its first events;
+//! the damaged journal stays where it is, untouched, and the person is told. All else runs again.
 
 use std::collections::BTreeMap;
 
@@ -31,24 +31,35 @@ pub(crate) fn import(
     let id = format!("run_{}", ulid::Ulid::generate());
     started.run = id.clone();
     let blobs = engine.blobs(&id);
-    let phases = phases(&loaded.doc, &engine.blobs(lost), &blobs);
+    let old = engine.blobs(lost);
+    let phases = phases(&loaded.doc, &old, &blobs);
+    let calls = crate::image::calls::read(&loaded.doc, &old, &blobs);
+    let called = calls.iter().map(Vec::len).sum();
     let from = if loaded.from == Source::Main { "checkpoint" } else { "backup" };
     notices.push(Notice::Imported {
         why: error.to_string(),
         phases: phases.keys().cloned().collect(),
+        calls: called,
         kept: engine.project.run_dir(lost),
     });
     debug_assert_eq!(started.feature, feature);
     let now = engine.clock.now_ms();
     let mut run = Run::start(&started, now)?;
-    let lost = lost_steps(&loaded.doc, &phases);
-    let imported = Event::from(RunImported { from: from.into(), phases, lost });
-    run.apply(&imported, now)?;
+    let lost = lost_steps(&loaded.doc, &phases).saturating_sub(called as u32);
+    let first = RunImported { from: from.into(), phases, lost, results: Vec::new() };
+    let more = |results| RunImported { phases: BTreeMap::new(), lost: 0, results, ..first.clone() };
+    let more: Vec<RunImported> = calls.into_iter().map(more).collect();
+    let imported: Vec<Event> = std::iter::once(first).chain(more).map(Event::from).collect();
+    for event in &imported {
+        run.apply(event, now)?;
+    }
     let file = JournalFile::create(&engine.vfs, &engine.project.run_dir(&id))?;
     let mut journal = Journal::new();
     let started = Event::from(started);
     journal.append(started.kind(), now, &started)?;
-    journal.append(imported.kind(), now, &imported)?;
+    for event in &imported {
+        journal.append(event.kind(), now, event)?;
+    }
     Ok((run, journal, file))
 }
 

@@ -17,7 +17,7 @@ use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
-use crate::called::STEPS;
+use crate::called::{STEPS, VERBATIM};
 use crate::pointer::pointer;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 use crate::run_loop::given;
@@ -177,15 +177,17 @@ impl Request {
         self.start(params, output, session)
     }
 
-    /// What a script calls is as it is; only the text of a named operation is still to be filled in.
+    /// What a script calls is as it is; only a named operation's own text is still to be filled in.
     fn called(&self, params: Value, blobs: &Blobs) -> Result<Prepared, String> {
         let operation = self.operation();
         let Value::Object(mut params) = params else { return Err("its parameters are lost".into()) };
         params.shift_remove(STEPS);
+        let verbatim = params.shift_remove(VERBATIM).is_some();
         if operation.kind == Kind::Workflow {
             return self.sub_workflow(&params, blobs);
         }
         if !is_plain(operation)
+            && !verbatim
             && let Some(Value::String(prompt)) = params.get("prompt")
         {
             let mut context = self.facts.context(blobs).map_err(|e| e.to_string())?;

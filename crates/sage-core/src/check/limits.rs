@@ -6,7 +6,7 @@ use super::Document;
 use crate::budget::Cap;
 use crate::diagnostic::{Diagnostic, Diagnostics, printable};
 use crate::policy::Alternative;
-use crate::template::{Operation, Span, Template};
+use crate::template::{Kind, Operation, Span, Template};
 
 pub fn check(template: &Template, document: &Document<'_, '_>, problems: &mut Diagnostics) {
     let whole = template.budget.map(|cap| (cap, "the template's"));
@@ -26,6 +26,7 @@ pub fn check(template: &Template, document: &Document<'_, '_>, problems: &mut Di
                 warn_larger(cap, &above, field, span, problems);
             }
             warn_late_hedge(operation, &place, problems);
+            warn_idle_holder(operation, &place, problems);
             warn_same_agent(operation, &place, problems);
         }
     }
@@ -45,6 +46,21 @@ fn warn_larger(
         let message = format!("the budget {cap} is larger than {whose}: {limit}");
         let warning = Diagnostic::warning(field, span, message);
         problems.push(warning.hint(format!("write {limit} or less, or raise {whose}")));
+    }
+}
+
+/// What holds other steps says nothing by itself.
+fn warn_idle_holder(
+    operation: &Operation,
+    place: &dyn Fn(&str) -> (String, Span),
+    problems: &mut Diagnostics,
+) {
+    let holds = matches!(operation.kind, Kind::Script | Kind::Workflow);
+    if holds && operation.idle_timeout_ms.is_some() {
+        let (field, span) = place("idleTimeout");
+        let message = format!("a {} step is never idle: the steps in it are", operation.kind.name());
+        let hint = "write `timeout`, or give the steps in it an `idleTimeout`";
+        problems.push(Diagnostic::warning(field, span, message).hint(hint));
     }
 }
 

@@ -31,6 +31,9 @@ pub struct StepCalled {
     /// Where it is in the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Arc<str>>,
+    /// How many ends of its calls the script had been told when it made this one; all of them if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
 }
 
 /// A script asks again for a call that is to run once more: before that it waits.
@@ -41,7 +44,7 @@ pub struct StepRecalled {
     pub step: Arc<str>,
 }
 
-/// A script came to its end; what it left running is given up.
+/// A script came to its end, or a workflow is given up; what it left running is given up, too.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepReturned {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Payload;
 use crate::budget::Cap;
+use crate::digest::Digest;
 
 /// A template as it was when the run took it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,6 +154,21 @@ pub struct RunImported {
     /// Steps that had finished and whose results are gone: they run again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u32,
+    /// What scripts had called. Many are told in several such events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<KeptResult>,
+}
+
+/// A result that outlives its journal: whatever has the key, has the result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptResult {
+    pub key: Digest,
+    pub result: Payload,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<Payload>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<String>,
 }
 
 fn is_zero(number: &u32) -> bool {

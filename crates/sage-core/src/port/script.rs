@@ -95,6 +95,8 @@ pub struct ScriptLimits {
     pub max_agents: u32,
     /// Items of one list given to `parallel` or `pipeline`.
     pub max_items: u32,
+    /// Scripts of a run that are in memory at once. It limits no work: one that only waits is put aside.
+    pub max_living: u32,
 }
 
 impl Default for ScriptLimits {
@@ -106,6 +108,7 @@ impl Default for ScriptLimits {
             max_calls: 100_000,
             max_agents: 1_000,
             max_items: 4_096,
+            max_living: 64,
         }
     }
 }

@@ -79,6 +79,7 @@ impl Run {
             scripts: Default::default(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
+            to_retry: Default::default(),
             judged_now: Vec::new(),
             plans: compile_all(&event.templates)?,
             shapes: Default::default(),
@@ -301,6 +302,9 @@ impl Run {
 
     fn retried(&mut self, event: &StepRetried, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.retried", &event.step)?;
+        if self.step(id).children.is_some() {
+            return self.tried_again(id, event, now);
+        }
         if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Err(self.misfit("step.retried", id));
         }
@@ -356,6 +360,9 @@ impl Run {
 
     fn imported(&mut self, event: &RunImported, now: u64) {
         self.measure_lost(event.lost);
+        for KeptResult { key, result, full, artifacts } in event.results.clone() {
+            self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts }));
+        }
         for (phase, results) in &event.phases {
             for (operation, payload) in results {
                 let Some(id) = self.find(&format!("{phase}/{operation}")) else {
@@ -407,6 +414,7 @@ impl Run {
         self.scripts.clear();
         self.to_stop.clear();
         self.to_repeat.clear();
+        self.to_retry.clear();
         self.asks.clear();
         self.active = Default::default();
         self.spenders = 0;

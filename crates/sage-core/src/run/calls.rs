@@ -22,8 +22,12 @@ pub struct Called {
     pub ordinal: u32,
     pub group: Option<Arc<str>>,
     pub at: Option<Arc<str>>,
+    /// The number of ends that the script knew when it made the call.
+    pub(super) after: u32,
+    /// The serial of its first end: what was made later may follow from it.
+    pub(super) first_end: Option<u32>,
     /// Its end is in `Calls::ended`.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub struct Calls {
     pub dialect: Dialect,
     /// The ends of calls in the order in which they came.
     pub ended: Vec<CallEnd>,
+    /// Ends that ever came, also those of calls that ran again since.
+    ends: u32,
     /// Lines that the script has said.
     pub logged: u32,
     pub(super) returned: Option<End>,
@@ -48,16 +54,25 @@ pub struct CallEnd {
     pub at_ms: u64,
     /// Tokens that the run had used by then.
     pub spent: u64,
+    /// Its place among all ends that ever came.
+    pub serial: u32,
+    /// Lines that the script had said by then.
+    pub(super) logged: u32,
 }
 
 impl Calls {
     pub(super) fn new(input: Payload, dialect: Dialect) -> Calls {
         let (steps, ended, names) = (Vec::new(), Vec::new(), HashMap::default());
-        Calls { steps, input, dialect, ended, logged: 0, returned: None, dead: 0, names }
+        Calls { steps, input, dialect, ended, ends: 0, logged: 0, returned: None, dead: 0, names }
     }
 
     pub fn has_returned(&self) -> bool {
         self.returned.is_some()
+    }
+
+    /// What a script knows that was told all of this.
+    pub fn known(&self) -> u32 {
+        self.ended.last().map_or(0, |end| end.serial + 1)
     }
 }
 
@@ -78,7 +93,7 @@ impl Run {
         }
     }
 
-    fn calls_mut(&mut self, id: StepId) -> Option<&mut Calls> {
+    pub(super) fn calls_mut(&mut self, id: StepId) -> Option<&mut Calls> {
         match self.step_mut(id).children.as_deref_mut() {
             Some(Children::Calls(calls)) => Some(calls),
             _ => None,
@@ -170,6 +185,8 @@ impl Run {
             ordinal: event.ordinal,
             group: event.group.clone(),
             at: event.at.clone(),
+            after: event.after.unwrap_or(self.calls(script).map_or(0, Calls::known)),
+            first_end: None,
             ended: false,
         };
         let step = self.step(script);
@@ -215,11 +232,15 @@ impl Run {
         let ok = self.step(id).state.ok();
         let spent = self.tally.usage.total();
         let Some((_, number)) = self.step(id).item else { return };
-        let first =
-            self.step_mut(id).call.as_mut().is_some_and(|call| !std::mem::replace(&mut call.ended, true));
+        let serial = self.calls(script).map_or(0, |calls| calls.ends);
+        let new = self.step_mut(id).call.as_mut().is_some_and(|call| {
+            call.first_end.get_or_insert(serial);
+            !std::mem::replace(&mut call.ended, true)
+        });
         if let Some(calls) = self.calls_mut(script) {
-            if first {
-                calls.ended.push(CallEnd { number, at_ms: now, spent });
+            if new {
+                calls.ended.push(CallEnd { number, at_ms: now, spent, serial, logged: calls.logged });
+                calls.ends += 1;
             }
             calls.dead += u32::from(!ok);
         }
@@ -235,6 +256,9 @@ impl Run {
         let script = self.named("step.returned", &event.step)?;
         if !matches!(self.step(script).state, State::Open { .. }) {
             return Err(self.misfit("step.returned", script));
+        }
+        if self.calls(script).is_none() || self.to_retry.contains(&script) {
+            return self.given_up(script, &event.end, now);
         }
         let Some(calls) = self.calls_mut(script) else { return Err(self.misfit("step.returned", script)) };
         calls.returned = Some(event.end.clone());
@@ -308,6 +332,9 @@ impl Run {
             }
             End::Failed { class, message, partial } => {
                 self.step_mut(script).failure = Some(Box::new(Failure { class, message, partial }));
+                if self.may_retry(script, class) {
+                    return;
+                }
                 State::Failed
             }
         };

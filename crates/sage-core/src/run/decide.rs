@@ -13,6 +13,8 @@ pub enum Action {
     Stop(StepId),
     /// Evaluate the phase's `while`.
     Repeat(PhaseId),
+    /// A script or a workflow has failed and may try again.
+    Retry(StepId),
     /// Everything has settled.
     Finish(Verdict),
     /// Nothing can go on until somebody acts.
@@ -69,6 +71,7 @@ impl Run {
     pub fn decide(&self) -> Vec<Action> {
         let mut actions: Vec<Action> = self.to_stop.iter().map(|&id| Action::Stop(id)).collect();
         actions.extend(self.to_repeat.iter().map(|&id| Action::Repeat(id)));
+        actions.extend(self.to_retry.iter().map(|&id| Action::Retry(id)));
         if self.status == Status::Running && actions.is_empty() {
             actions.extend(self.end());
         }

@@ -10,6 +10,7 @@
 //!              \---- Backoff
 //! ```
 
+mod again;
 mod agents;
 mod apply;
 mod cached;
@@ -220,6 +221,8 @@ pub struct Run {
     scripts: BTreeSet<StepId>,
     to_stop: BTreeSet<StepId>,
     to_repeat: BTreeSet<PhaseId>,
+    /// Scripts and workflows that have failed with tries left.
+    to_retry: BTreeSet<StepId>,
     judged_now: Vec<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,
     shapes: calls::Shapes,

@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// It failed, but what it belongs to was reached without it (k of n, tolerated): resuming repeats nothing.
-    fn concluded(&self, id: StepId) -> bool {
+    pub(super) fn concluded(&self, id: StepId) -> bool {
         let mut at = Some(id);
         while let Some(id) = at {
             if self.phase(self.step(id).phase).judged.is_some_and(|j| j.reached()) {
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Back to waiting. A step with children stays open for them.
-    fn reset(&mut self, id: StepId) {
+    pub(super) fn reset(&mut self, id: StepId) {
         let phase = self.step(id).phase;
         self.phase_mut(phase).judged_ms = 0;
         self.call_again(id);
@@ -120,8 +120,10 @@ impl Run {
         let mut again: HashSet<StepId> = HashSet::new();
         // The steps around it are open again, but their other children keep what they have.
         let mut around = from.first().and_then(|&id| self.holder(id));
-        let mut queue = from;
+        let mut queue: Vec<StepId> = from.iter().flat_map(|&id| self.called_after(id)).collect();
+        queue.extend(from);
         while let Some(id) = around {
+            queue.extend(self.called_after(id));
             self.reset(id);
             queue.extend(self.after(id));
             around = self.holder(id);
@@ -250,6 +252,7 @@ impl Run {
     pub(super) fn relink(&mut self, now: u64) {
         self.active.joins_missed = 0;
         self.to_repeat.clear();
+        self.to_retry.clear();
         self.relinking = true;
         let judged: Vec<Option<Judgement>> = self.phases.iter().map(|phase| phase.judged).collect();
         let live: Vec<ScopeId> =

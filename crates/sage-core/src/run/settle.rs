@@ -36,6 +36,7 @@ impl Run {
                 self.occupy(id, -1);
                 self.scripts.remove(&id);
                 self.to_stop.remove(&id);
+                self.to_retry.remove(&id);
             }
             State::Unknown => self.active.unknown -= 1,
             settled if settled.settled() => self.count_settled(id, matches!(settled, State::Failed), -1),
@@ -370,12 +371,15 @@ impl Run {
 
     fn cancel(&mut self, id: StepId, queue: &mut Queue, now: u64) {
         let no_process = self.kind(id) == Kind::Sleep || self.kind(id) == Kind::Approval;
+        let wants_retry = self.wants_retry(id);
         match &mut self.step_mut(id).state {
             State::Running(_) if no_process => self.close(id, State::Cancelled, queue, now),
             State::Running(running) => {
                 running.stopping = true;
                 self.to_stop.insert(id);
             }
+            // All in it has ended: nobody would close it any more.
+            State::Open { .. } if wants_retry => self.close(id, State::Cancelled, queue, now),
             State::Open { .. } => self.cancel_children(id, queue, now),
             settled if settled.settled() => {}
             _ => self.close(id, State::Cancelled, queue, now),
@@ -394,24 +398,28 @@ impl Run {
         let state = if judgements.iter().all(|j| j.reached()) {
             self.step_mut(parent).degraded = judgements.contains(&Judgement::Degraded);
             self.step_mut(parent).output = Some(Arc::new(Output::phases(self.scope_outputs(scope))));
+            self.step_mut(parent).failure = None;
             State::Succeeded
-        } else if cancelling {
+        } else if cancelling && self.step(parent).failure.is_none() {
             State::Cancelled
         } else {
-            let missed: Vec<String> = self
-                .scope(scope)
-                .phases
-                .iter()
-                .copied()
-                .filter(|&p| self.phase(p).judged == Some(Judgement::Missed))
-                .map(|p| self.phase(p).label(&self.scope(scope).plan))
-                .collect();
-            let message = format!("phase {} did not reach its join", missed.join(", "));
-            self.step_mut(parent).failure =
-                Some(Box::new(Failure { class: FailureClass::Failed, message, partial: None }));
+            // Of one that was given up it is known why.
+            let missed = self.missed_joins(scope);
+            let class = self.step_mut(parent).failure.get_or_insert(missed).class;
+            if self.may_retry(parent, class) {
+                return;
+            }
             State::Failed
         };
         self.close(parent, state, queue, now);
+    }
+
+    fn missed_joins(&self, scope: ScopeId) -> Box<Failure> {
+        let scope = self.scope(scope);
+        let missed = scope.phases.iter().filter(|&&p| self.phase(p).judged == Some(Judgement::Missed));
+        let names: Vec<String> = missed.map(|&p| self.phase(p).label(&scope.plan)).collect();
+        let message = format!("phase {} did not reach its join", names.join(", "));
+        Box::new(Failure { class: FailureClass::Failed, message, partial: None })
     }
 
     /// Results by phase and operation, the newest round's.

@@ -133,10 +133,12 @@ pub enum Notice {
     },
     Killed(Vec<u32>),
     CheckpointFromBackup(String),
-    /// The journal was lost; these phases came from the checkpoint and the rest runs again.
+    /// The journal was lost; these phases and so many calls of scripts came from the checkpoint, and the rest runs
+    /// again.
     Imported {
         why: String,
         phases: Vec<String>,
+        calls: usize,
         kept: PathBuf,
     },
     /// Results can neither be taken from nor kept in the cache: the run does without.

@@ -225,7 +225,7 @@ impl RunLoop {
         (retry.progressive && restarts == 0 && step.call.is_none()).then_some(RetryLevel::Phase)
     }
 
-    fn within_retry_budget(&self) -> bool {
+    pub(super) fn within_retry_budget(&self) -> bool {
         let budget = self.run.plan().template.retry_budget.unwrap_or_default();
         budget.allows(self.run.tally.calls, self.run.tally.retries)
     }
@@ -267,7 +267,7 @@ impl RunLoop {
 }
 
 /// Jitter for pauses between tries: spread, not secrecy, is what is needed.
-fn random() -> f64 {
+pub(super) fn random() -> f64 {
     use std::hash::{BuildHasher, Hasher};
     let bits = std::collections::hash_map::RandomState::new().build_hasher().finish();
     (bits >> 11) as f64 / (1u64 << 53) as f64

@@ -16,6 +16,7 @@ impl RunLoop {
                     self.stop_step(id, Stop::Graceful);
                 }
                 Action::Repeat(phase) => self.ask_repeat(phase),
+                Action::Retry(id) => self.try_again(id)?,
                 Action::Finish(verdict) if self.idle() && self.stopping == Stop::No => {
                     self.emit(RunFinished::new(verdict))?;
                 }

@@ -91,6 +91,8 @@ impl RunLoop {
                 Timer::Deadline(id, attempt) => self.deadline(id, attempt)?,
                 Timer::RunLimit => self.run_limit(),
                 Timer::PhaseLimit(phase) => self.phase_limit(phase)?,
+                Timer::StepLimit(id) => self.step_limit(id)?,
+                Timer::Again => {}
                 Timer::Gate => self.gate_due(),
                 Timer::Continue => self.continue_due()?,
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,

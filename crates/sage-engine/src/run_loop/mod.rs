@@ -11,6 +11,7 @@
 //! What must stay true: only this loop appends to the journal; an effect is carried out only after the event
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
+mod again;
 mod asks;
 mod attention;
 mod beside;
@@ -25,6 +26,7 @@ mod machine;
 mod parking;
 mod preempt;
 mod queue;
+mod script_calls;
 mod scripts;
 mod signals;
 mod spending;

@@ -1,53 +1,89 @@
 //! Workflows in code: their scripts run beside the loop, on threads of their own, and only compute.
 //!
+//! ```text
+//!            open, or news, and room
+//!  not there ----------------------> running --- ended ---> (its step has returned)
+//!      ^                                |
+//!      +---- aside: it only waits <-----+ somebody else needs the room
+//! ```
 //! A script that is open is started, whoever opened it: a new run, a resume, a repeat. It begins at its
-//! beginning every time and is given what it called before, so there is nothing of it to save.
+//! beginning every time and is given what it called before, so there is nothing of it to save, and one that
+//! only waits can be put aside. So a script never waits for room that one waiting for it has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::event::{End, StepCalled, StepNoted, StepRecalled, StepReturned};
+use sage_core::event::{End, StepReturned};
 use sage_core::policy::FailureClass;
-use sage_core::port::script::{
-    CallOutcome, Program, Recorded, ScriptHost, ScriptRun, ScriptStart, Settled, Text,
-};
-use sage_core::run::{CallEnd, Calls, Output, State, StepId};
+use sage_core::port::script::{Recorded, ScriptHost, ScriptRun, ScriptStart, Settled};
+use sage_core::run::{State, StepId};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{Input, LoopError, RunLoop};
-use crate::called::{Accepted, Reader, ReadyCall, Said};
-use crate::results::{Face, text_of, unpack, value_of};
+use crate::called::{Reader, Said};
+use crate::results::unpack;
 
 /// For a cancelled script to clean up.
 const LEAVE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(super) struct Scripts {
-    running: HashMap<StepId, Script>,
+    pub(super) running: HashMap<StepId, Script>,
+    /// Put aside, with the number of ends that they had been told.
+    aside: HashMap<StepId, usize>,
+    /// How many wait for room.
+    queued: usize,
+    /// When scripts and workflows that failed try again.
+    pub(super) delayed: BTreeMap<StepId, Instant>,
     /// Tells messages of an earlier start of the same script apart.
     starts: u64,
 }
 
-struct Script {
+pub(super) struct Script {
     run: Box<dyn ScriptRun>,
-    start: u64,
+    pub(super) start: u64,
     /// The script's number of each call, by the number in the journal.
-    numbers: Vec<u32>,
+    pub(super) numbers: Vec<u32>,
     /// Ends that it has been told, as recorded ones or live.
     told: usize,
-    /// Live settlements sent to it, and those that it has taken.
-    sent: u32,
-    taken: Option<u32>,
+    /// What it knows after each live settlement that was sent to it; before them, what it was started with.
+    sent: Vec<u32>,
+    /// Those that it has taken.
+    pub(super) taken: Option<u32>,
     cancelled: bool,
     /// The run is cancelled: it may still clean up after itself.
     leaving: bool,
 }
 
+impl Script {
+    /// It waits for somebody, and computes nothing.
+    fn rests(&self) -> bool {
+        self.taken.is_some_and(|taken| taken as usize + 1 == self.sent.len()) && !self.leaving
+    }
+
+    /// `known`: what it knows with it, if that is more than before.
+    pub(super) fn tell(&mut self, settled: Settled, known: Option<u32>) {
+        let before = self.sent.last().copied().unwrap_or(0);
+        self.sent.push(known.unwrap_or(before));
+        self.run.settled(settled);
+    }
+
+    /// What it knew when it had taken so many.
+    pub(super) fn known(&self, taken: u32) -> u32 {
+        self.sent.get(taken as usize).or(self.sent.last()).copied().unwrap_or(0)
+    }
+}
+
 impl Scripts {
     /// Nobody computes: all that scripts will ask for without hearing more is known.
     pub(super) fn rest(&self) -> bool {
-        self.running.values().all(|script| script.taken == Some(script.sent) && !script.leaving)
+        self.queued == 0 && self.delayed.is_empty() && self.running.values().all(Script::rests)
+    }
+
+    pub(super) fn computes(&self, id: StepId) -> bool {
+        self.running.get(&id).is_some_and(|script| !script.rests())
     }
 }
 
@@ -67,22 +103,62 @@ impl RunLoop {
 
     /// Starts scripts that are open, lets go of those that are not.
     pub(super) fn follow_scripts(&mut self) -> Result<(), LoopError> {
+        let (run, goes_on) = (&self.run, self.running());
+        self.scripts.delayed.retain(|id, _| goes_on && run.wants_retry(*id));
         if self.run.open_scripts().is_empty() && self.scripts.running.is_empty() {
+            self.scripts.queued = 0;
             return Ok(());
         }
         if !self.running() {
             self.scripts.running.retain(|_, script| script.leaving);
+            self.scripts.aside.clear();
+            self.scripts.queued = 0;
             return Ok(());
         }
-        let goes_on = |id: &StepId| self.run.calls(*id).is_some_and(|calls| !calls.has_returned());
-        let open: Vec<StepId> = self.run.open_scripts().iter().copied().filter(goes_on).collect();
-        self.scripts.running.retain(|id, _| open.contains(id));
-        for id in open {
-            if !self.scripts.running.contains_key(&id) {
-                self.start_script(id)?;
+        let run = &self.run;
+        let goes_on = |id: &StepId| run.calls(*id).is_some_and(|calls| !calls.has_returned());
+        let is_open = |id: &StepId| run.open_scripts().contains(id) && goes_on(id);
+        self.scripts.running.retain(|id, _| is_open(id));
+        self.scripts.aside.retain(|id, _| is_open(id));
+        let wanted =
+            |id: &StepId| goes_on(id) && !self.scripts.running.contains_key(id) && self.has_news(*id);
+        let wanted: Vec<StepId> = self.run.open_scripts().iter().copied().filter(wanted).collect();
+        self.scripts.queued = wanted.len();
+        for id in wanted {
+            // One that computes makes room when it rests.
+            if !self.make_room() {
+                break;
             }
+            self.scripts.queued -= 1;
+            self.scripts.aside.remove(&id);
+            self.start_script(id)?;
         }
         Ok(())
+    }
+
+    /// Whether a script that does not run has something to do.
+    fn has_news(&self, id: StepId) -> bool {
+        let Some(told) = self.scripts.aside.get(&id) else { return true };
+        let cancelling = matches!(self.run.step(id).state, State::Open { cancelling: true, .. });
+        cancelling || self.run.calls(id).is_some_and(|calls| calls.ended.len() != *told)
+    }
+
+    /// Puts one aside that only waits, if there are too many: the one that is the quickest to run again.
+    fn make_room(&mut self) -> bool {
+        let most = self.around.script_limits.max_living.max(1) as usize;
+        if self.scripts.running.len() < most {
+            return true;
+        }
+        let waits = |(id, script): &(&StepId, &Script)| {
+            let told = self.run.calls(**id).is_some_and(|calls| calls.ended.len() == script.told);
+            script.rests() && !script.cancelled && told
+        };
+        let waiting = self.scripts.running.iter().filter(waits);
+        let quickest = waiting.min_by_key(|(_, script)| (script.numbers.len(), script.start));
+        let Some((id, told)) = quickest.map(|(id, script)| (*id, script.told)) else { return false };
+        self.scripts.running.remove(&id);
+        self.scripts.aside.insert(id, told);
+        true
     }
 
     fn start_script(&mut self, id: StepId) -> Result<(), LoopError> {
@@ -106,12 +182,13 @@ impl RunLoop {
         };
         let calls = start.calls.len() as u32;
         let told = start.settled.len();
+        let known = self.run.calls(id).map_or(0, sage_core::run::Calls::known);
         let script = Script {
             run: host.start(start, Arc::new(say)),
             start: number,
             numbers: (0..calls).collect(),
             told,
-            sent: 0,
+            sent: vec![known],
             taken: None,
             cancelled: false,
             leaving: false,
@@ -167,10 +244,11 @@ impl RunLoop {
         let cancelling = matches!(self.run.step(id).state, State::Open { cancelling: true, .. });
         let Some(calls) = self.run.calls(id) else { return };
         let Some(script) = self.scripts.running.get(&id) else { return };
-        let news: Vec<Settled> = calls.ended[script.told.min(calls.ended.len())..]
+        let news: Vec<(Settled, u32)> = calls.ended[script.told.min(calls.ended.len())..]
             .iter()
             .filter_map(|end| {
-                Some(self.settled(calls, end, script.numbers.get(end.number as usize).copied()?))
+                let number = script.numbers.get(end.number as usize).copied()?;
+                Some((self.settled(calls, end, number), end.serial + 1))
             })
             .collect();
         let told = calls.ended.len();
@@ -179,158 +257,8 @@ impl RunLoop {
         if cancelling && !std::mem::replace(&mut script.cancelled, true) {
             script.run.cancel();
         }
-        for settled in news {
-            script.sent += 1;
-            script.run.settled(settled);
-        }
-    }
-
-    fn settled(&self, calls: &Calls, end: &CallEnd, number: u32) -> Settled {
-        let outcome = match calls.steps.get(end.number as usize) {
-            Some(&step) => self.outcome(step),
-            None => CallOutcome::Cancelled,
-        };
-        Settled { number, at_ms: end.at_ms, spent: end.spent, outcome }
-    }
-
-    fn outcome(&self, id: StepId) -> CallOutcome {
-        let step = self.run.step(id);
-        match (&step.state, &step.output, &step.failure) {
-            (State::Failed, _, Some(failure)) => {
-                let message = self.inner_failure(id).unwrap_or_else(|| failure.message.clone());
-                CallOutcome::Failed { class: failure.class, message }
-            }
-            (state, Some(output), _) if state.ok() => match self.text(output) {
-                Ok(text) => CallOutcome::Value(text),
-                Err(message) => CallOutcome::Failed { class: FailureClass::Lost, message },
-            },
-            _ => CallOutcome::Cancelled,
-        }
-    }
-
-    /// Why a workflow in there failed: the first of its steps that did, not what this did to the steps around it.
-    fn inner_failure(&self, id: StepId) -> Option<String> {
-        let failed = |&child: &StepId| matches!(self.run.step(child).state, State::Failed);
-        let child = self.run.children(id).into_iter().find(failed)?;
-        let step = self.run.step(child);
-        // A script has a word of its own about what it called.
-        let inner = if self.run.calls(child).is_some() { None } else { self.inner_failure(child) };
-        inner.or_else(|| step.failure.as_ref().map(|failure| format!("{}: {}", step.path, failure.message)))
-    }
-
-    fn text(&self, output: &Output) -> Result<Text, String> {
-        match output {
-            Output::Leaf { result, .. } if result.is_blob() => Ok(Text::Blob(result.sha)),
-            Output::Leaf { result, .. } => {
-                let text = text_of(result, &self.around.blobs).map_err(|error| error.to_string())?;
-                Ok(Text::Here(text.into()))
-            }
-            // What a workflow in code returned is what it gave.
-            Output::Phases { phases, .. } if is_code(phases) => self.text(&phases[0].1[0].1),
-            other => {
-                let value =
-                    value_of(other, Face::Filtered, &self.around.blobs).map_err(|error| error.to_string())?;
-                Ok(Text::Here(value.to_string().into()))
-            }
-        }
-    }
-
-    pub(super) fn script_said(&mut self, id: StepId, start: u64, said: Said) -> Result<(), LoopError> {
-        let known = self.scripts.running.get(&id).is_some_and(|script| script.start == start);
-        // The run may have gone back meanwhile.
-        let open = matches!(self.run.step(id).state, State::Open { .. })
-            && self.run.calls(id).is_some_and(|calls| !calls.has_returned());
-        if !known || !open || self.run.step(id).gone {
-            return Ok(());
-        }
-        let step = self.run.step(id).path.clone();
-        match said {
-            Said::Log(text) => self.emit(StepNoted { step, text }).map(drop),
-            Said::Ended(end) => {
-                self.scripts.running.remove(&id);
-                // Whoever takes the run again runs it from its beginning.
-                if !self.running() {
-                    return Ok(());
-                }
-                self.note_unawaited(id, &end)?;
-                self.emit(StepReturned { step, end }).map(drop)
-            }
-            Said::Rests { .. } if !self.running() => Ok(()),
-            Said::Rests { taken, calls, again } => {
-                for call in calls {
-                    self.call_made(id, call)?;
-                }
-                for number in again {
-                    self.call_again(id, number)?;
-                }
-                if let Some(script) = self.scripts.running.get_mut(&id) {
-                    script.taken = Some(taken);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Whoever forgets an `await` should hear of it. Those that lost a race are told as well.
-    fn note_unawaited(&mut self, id: StepId, end: &End) -> Result<(), LoopError> {
-        let Some(calls) = self.run.calls(id).filter(|_| matches!(end, End::Succeeded { .. })) else {
-            return Ok(());
-        };
-        let open = |step: &&StepId| !self.run.step(**step).state.settled();
-        let mut left = calls.steps.iter().filter(open).copied();
-        let Some(first) = left.next() else { return Ok(()) };
-        let others = match left.count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let call = self.run.step(first);
-        let at = call.call.as_ref().and_then(|call| call.at.clone());
-        let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
-        let text = format!(
-            "{}{others} had not ended when the script returned, and is stopped: is an `await` missing{at}?",
-            call.path
-        );
-        let step = self.run.step(id).path.clone();
-        self.emit(StepNoted { step, text }).map(drop)
-    }
-
-    fn call_made(&mut self, id: StepId, ready: ReadyCall) -> Result<(), LoopError> {
-        let ReadyCall { number, call } = ready;
-        let Accepted { identity, ordinal, shape, params, label, group, at } = match call {
-            Ok(accepted) => accepted,
-            Err(message) => {
-                self.refuse_call(id, number, message);
-                return Ok(());
-            }
-        };
-        let path = self.run.call_path(id, group.as_deref(), &label).into();
-        let next = self.run.calls(id).map_or(0, |calls| calls.steps.len() as u32);
-        if let Some(script) = self.scripts.running.get_mut(&id) {
-            script.numbers.push(number);
-        }
-        let step = self.run.step(id).path.clone();
-        let group = group.map(Arc::from);
-        let called = StepCalled { step, number: next, path, identity, ordinal, shape, params, group, at };
-        self.emit(called).map(drop)
-    }
-
-    /// The script has come to a call that shall run once more.
-    fn call_again(&mut self, id: StepId, number: u32) -> Result<(), LoopError> {
-        let step = self.run.calls(id).and_then(|calls| calls.steps.get(number as usize).copied());
-        let Some(step) = step.filter(|&step| matches!(self.run.step(step).state, State::Pending)) else {
-            return Ok(());
-        };
-        let step = self.run.step(step).path.clone();
-        self.emit(StepRecalled { step }).map(drop)
-    }
-
-    /// A call that cannot be one never becomes a step: it would be refused again in every turn.
-    fn refuse_call(&mut self, id: StepId, number: u32, message: String) {
-        let (at_ms, spent) = (self.run.updated_ms, self.run.tally.usage.total());
-        let outcome = CallOutcome::Failed { class: FailureClass::Invalid, message };
-        if let Some(script) = self.scripts.running.get_mut(&id) {
-            script.sent += 1;
-            script.run.settled(Settled { number, at_ms, spent, outcome });
+        for (settled, known) in news {
+            script.tell(settled, Some(known));
         }
     }
 
@@ -339,11 +267,6 @@ impl RunLoop {
         let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
         self.emit(StepReturned { step, end }).map(drop)
     }
-}
-
-/// The results of a template that is one script.
-fn is_code(phases: &[sage_core::run::PhaseOutput]) -> bool {
-    matches!(phases, [(_, members)] if matches!(members.as_slice(), [(id, _)] if &**id == Program::STEP))
 }
 
 /// The same in every turn of the run.

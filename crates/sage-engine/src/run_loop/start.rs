@@ -71,7 +71,11 @@ impl RunLoop {
         let step = self.run.step(id).path.clone();
         match prepared {
             Prepared::Skip => self.emit(StepSkipped { step }).map(drop),
-            Prepared::Expand(into) => self.emit(StepExpanded { step, into }).map(drop),
+            Prepared::Expand(into) => {
+                self.emit(StepExpanded { step, into })?;
+                self.watch_step(id);
+                Ok(())
+            }
             Prepared::Start(start) => self.begin(id, *start),
             Prepared::Invalid(message) => {
                 let attempt = self.run.step(id).attempts;

@@ -1,6 +1,6 @@
 //! Active time: how long a run, or a phase, had something running. Waiting for people, slots or times is free.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sage_core::event::{End, PauseReason, StepFinished};
@@ -12,14 +12,14 @@ use super::timers::Timer;
 use super::{LoopError, RunLoop};
 
 #[derive(Debug, Default)]
-struct Stopwatch {
+pub(super) struct Stopwatch {
     counted: Duration,
     since: Option<Instant>,
 }
 
 impl Stopwatch {
     /// Starts or stops. True if it started: then its limit must be watched.
-    fn set(&mut self, active: bool) -> bool {
+    pub(super) fn set(&mut self, active: bool) -> bool {
         match (self.since, active) {
             (None, true) => self.since = Some(Instant::now()),
             (Some(since), false) => {
@@ -31,11 +31,15 @@ impl Stopwatch {
         active
     }
 
-    fn active(&self) -> Duration {
+    pub(super) fn active(&self) -> Duration {
         self.counted + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    fn left(&self, limit_ms: u64) -> Duration {
+    pub(super) fn runs(&self) -> bool {
+        self.since.is_some()
+    }
+
+    pub(super) fn left(&self, limit_ms: u64) -> Duration {
         Duration::from_millis(limit_ms).saturating_sub(self.active())
     }
 }
@@ -44,6 +48,8 @@ impl Stopwatch {
 pub(super) struct Stopwatches {
     run: Stopwatch,
     phases: HashMap<PhaseId, Stopwatch>,
+    /// Of open scripts and workflows that have a limit.
+    pub(super) steps: BTreeMap<StepId, Stopwatch>,
 }
 
 impl RunLoop {
@@ -59,6 +65,7 @@ impl RunLoop {
         for phase in self.timed_phases() {
             self.watch_phase(phase);
         }
+        self.watch_steps();
     }
 
     /// Phases with a limit that are open. Few templates have any.
@@ -168,6 +175,8 @@ impl RunLoop {
     pub(super) fn rearm(&mut self) {
         let now = self.around.clock.now_ms();
         for id in self.run.step_ids() {
+            self.watch_step(id);
+            self.retry_at_once(id);
             let step = self.run.step(id);
             // A clock that was set back must not make a pause longer than it was meant to be.
             let (until, meant, timer) = match &step.state {

@@ -19,6 +19,10 @@ pub(super) enum Timer {
     /// The run, or a phase, may have used up its active time.
     RunLimit,
     PhaseLimit(PhaseId),
+    /// A script or a workflow may have used up its active time.
+    StepLimit(StepId),
+    /// One that failed may try again: looked up when it is due.
+    Again,
     /// A question of an agent may have waited for too long.
     Asks,
     /// A lane that was refused may ask again.

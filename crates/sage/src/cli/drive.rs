@@ -174,11 +174,15 @@ pub fn tell(notice: &Notice) {
             eprintln!("hint: sage resume {feature} --refresh    (to run them again)");
         }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
-        Notice::Imported { why, phases, kept } => {
+        Notice::Imported { why, phases, calls, kept } => {
+            let phases = if phases.is_empty() { "none".into() } else { phases.join(", ") };
+            let calls = match calls {
+                0 => String::new(),
+                calls => format!("; finished calls of scripts: {calls}"),
+            };
             eprintln!("warning: {why}");
             eprintln!(
-                "warning: went on from the checkpoint; finished phases: {}; all others run again",
-                phases.join(", ")
+                "warning: went on from the checkpoint; finished phases: {phases}{calls}; all others run again"
             );
             eprintln!("note: the damaged run is kept in `{}`", kept.display());
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use sage_core::event::Event;
+use sage_core::digest::Digest;
+use sage_core::event::{Event, StepCalled};
 use sage_core::run::{Run, State, Step, StepId, Wait};
 use sage_core::wire;
 use sage_engine::journal::{self, JournalError, Record};
@@ -15,6 +16,9 @@ use super::failure::Failure;
 use super::{feature, print, print_json, step};
 use crate::display::text::{ago_text, plural};
 use crate::display::why::wait_text;
+
+/// The part of a key that tells a call, or an item, from all others.
+const CALL: &str = "item";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -31,6 +35,8 @@ pub struct Args {
 #[derive(Debug, Default)]
 struct Past {
     starts: Vec<Start>,
+    /// How a script called it; after an edit the same path may be another call.
+    calls: Vec<StepCalled>,
     retries: u32,
     skipped: bool,
 }
@@ -42,6 +48,8 @@ struct Start {
     parts: BTreeMap<String, String>,
     reused: bool,
     attempt: u32,
+    /// The calls of the path up to then.
+    calls: usize,
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -92,25 +100,15 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
         |record: Record<'_>| -> Result<(), JournalError> {
             // What this version cannot read was refused by the fold already.
             let Ok(event) = Event::parse(record.kind, record.data) else { return Ok(()) };
-            let start = |key: &dyn std::fmt::Display, parts, reused, attempt| Start {
-                seq: record.seq,
-                key: key.to_string(),
-                parts,
-                reused,
-                attempt,
-            };
             match event {
-                Event::StepStarted(e) => past
-                    .entry(e.step.to_string())
-                    .or_default()
-                    .starts
-                    .push(start(&e.key, e.parts.read(), false, e.attempt)),
+                Event::StepStarted(e) => start(&mut past, record.seq, &e.step, e.key, e.parts.read(), e.attempt),
                 Event::StepReused(e) => {
-                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts.read(), true, 0))
+                    start(&mut past, record.seq, &e.step, e.key, e.parts.read(), 0);
+                    let newest = past.get_mut(&*e.step).and_then(|past| past.starts.last_mut());
+                    newest.into_iter().for_each(|start| start.reused = true);
                 }
-                Event::StepCached(e) => {
-                    past.entry(e.step.to_string()).or_default().starts.push(start(&e.key, e.parts, false, 0))
-                }
+                Event::StepCached(e) => start(&mut past, record.seq, &e.step, e.key, e.parts, 0),
+                Event::StepCalled(e) => past.entry(e.path.to_string()).or_default().calls.push(e),
                 Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
                 Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
                 _ => {}
@@ -120,6 +118,19 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
     );
     checked.map_err(|error| Failure::failed(error.to_string()))?;
     Ok(past)
+}
+
+fn start(
+    past: &mut BTreeMap<String, Past>,
+    seq: u64,
+    step: &str,
+    key: Digest,
+    parts: BTreeMap<String, String>,
+    attempt: u32,
+) {
+    let past = past.entry(step.to_string()).or_default();
+    let (key, calls) = (key.to_string(), past.calls.len());
+    past.starts.push(Start { seq, key, parts, reused: false, attempt, calls });
 }
 
 /// One sentence, and the parts of the key that changed since the step last ran.
@@ -175,7 +186,7 @@ fn taken(step: &Step) -> String {
 
 fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
     let before = past.starts.iter().rev().nth(1).filter(|start| start.key != last.key);
-    let changed = before.map(|before| differences(before, last)).unwrap_or_default();
+    let changed = before.map(|before| differences(past, before, last)).unwrap_or_default();
     let again = past.starts.iter().filter(|start| start.key == last.key && !start.reused).count();
     let mut why = if !changed.is_empty() {
         format!("ran again, because this changed: {}", changed.join(", "))
@@ -202,16 +213,52 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
             failure.message.lines().next().unwrap_or_default()
         ));
     }
+    if run.is_handled(id) {
+        why.push_str("; its script went on without it");
+    }
     (why, changed)
 }
 
-fn differences(before: &Start, now: &Start) -> Vec<String> {
+fn differences(past: &Past, before: &Start, now: &Start) -> Vec<String> {
     let names = before.parts.keys().chain(now.parts.keys()).collect::<std::collections::BTreeSet<_>>();
-    names.into_iter().filter(|name| before.parts.get(*name) != now.parts.get(*name)).cloned().collect()
+    let differs = |name: &&String| before.parts.get(*name) != now.parts.get(*name);
+    let mut changed: Vec<String> = names.into_iter().filter(differs).cloned().collect();
+    let call = |start: &Start| past.calls.get(start.calls.checked_sub(1)?);
+    if let (Some(was), Some(is)) = (call(before), call(now)) {
+        changed.retain(|name| name != CALL);
+        changed.extend(call_differences(was, is, &changed));
+    }
+    changed
+}
+
+/// What of a call changed that is no part of a key by itself. `others`: what is known to have changed.
+fn call_differences(was: &StepCalled, is: &StepCalled, others: &[String]) -> Vec<String> {
+    let field = |call: &StepCalled, name: &str| {
+        serde_json::from_str::<Value>(call.shape.get()).ok().and_then(|shape| shape.get(name).cloned())
+    };
+    let told = |name: &str| others.iter().any(|other| other == name);
+    let mut found = Vec::new();
+    if field(was, "session") != field(is, "session") {
+        found.push("session".to_string());
+    }
+    if was.params.sha != is.params.sha && !told("params") && !told("prompt") {
+        found.push("steps".into());
+    }
+    if was.ordinal != is.ordinal {
+        found.push("number among equal calls".into());
+    }
+    // All else that a call is known by is a part of its own.
+    if found.is_empty() && others.is_empty() && was.identity != is.identity {
+        found.push("key".into());
+    }
+    found
 }
 
 fn waits_for(run: &Run, id: StepId) -> String {
     let step = run.step(id);
+    if step.call.is_some() {
+        return "its script to ask for it again".into();
+    }
     let scope = run.scope(step.scope);
     let spec = &scope.plan.steps[step.plan_step as usize];
     let needs =

@@ -127,6 +127,11 @@ fn pointers(event: &Event) -> Vec<Digest> {
         },
         Event::StepCalled(called) => outside(&called.params).into_iter().collect(),
         Event::StepReturned(returned) => of_end(&returned.end),
+        Event::RunImported(imported) => {
+            let calls = imported.results.iter().flat_map(|kept| [Some(&kept.result), kept.full.as_ref()]);
+            let phases = imported.phases.values().flat_map(|results| results.values());
+            calls.flatten().chain(phases).filter_map(outside).collect()
+        }
         _ => Vec::new(),
     }
 }

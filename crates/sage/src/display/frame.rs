@@ -209,8 +209,11 @@ fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
             facts.fact(verdict_tone(verdict), &format!("{verdict} in {}", time_text(elapsed)));
         }
     }
-    facts.fact(Tone::Plain, &format!("{}/{}", progress.completed, progress.total));
-    facts.fact(Tone::Plain, &format!("{}%", progress.percentage));
+    // Code that has called nothing says nothing of how far it is.
+    if progress.total > 0 {
+        facts.fact(Tone::Plain, &format!("{}/{}", progress.completed, progress.total));
+        facts.fact(Tone::Plain, &format!("{}%", progress.percentage));
+    }
     if let Some(left) = estimate::left_text(run, now_ms) {
         facts.fact(Tone::Dim, &left);
     }

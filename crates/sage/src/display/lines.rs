@@ -67,7 +67,10 @@ impl Lines {
             }
             Event::RunRewound(rewound) => Some(format!("going back to {}", rewound.from)),
             Event::RunImported(imported) => {
-                let count = plural(imported.phases.len() as u64, "phase");
+                let count = match imported.results.len() as u64 {
+                    0 => plural(imported.phases.len() as u64, "phase"),
+                    calls => plural(calls, "call"),
+                };
                 Some(format!("{count} taken over from {}", imported.from))
             }
             Event::RunPaused(paused) => {

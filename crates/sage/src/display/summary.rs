@@ -93,8 +93,10 @@ fn steps_line(run: &Run) -> Line {
     } else {
         parts.push((Tone::Plain, format!("{done} of {} done", plural(total, "step"))));
     }
-    let rest: [(Tone, u64, &str); 6] = [
-        (Tone::Bad, count(&|state| matches!(state, State::Failed)), "failed"),
+    let handled = leaves.iter().filter(|&&id| run.is_handled(id)).count() as u64;
+    let rest: [(Tone, u64, &str); 7] = [
+        (Tone::Bad, count(&|state| matches!(state, State::Failed)) - handled, "failed"),
+        (Tone::Dim, handled, "failed and handled by code"),
         (Tone::Dim, count(&|state| matches!(state, State::Skipped)), "skipped"),
         (Tone::Warn, count(&|state| matches!(state, State::Blocked)), "blocked"),
         (Tone::Dim, count(&|state| matches!(state, State::Cancelled)), "cancelled"),
@@ -118,10 +120,11 @@ fn open(state: &State) -> bool {
     !state.settled() && !asks(state)
 }
 
-/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where.
+/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where; what
+/// one has dealt with is none.
 pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
     let own = |id: StepId| run.step(id).children.is_none() || run.calls(id).is_some();
-    let failed = |&id: &StepId| own(id) && matches!(run.step(id).state, State::Failed);
+    let failed = |&id: &StepId| own(id) && matches!(run.step(id).state, State::Failed) && !run.is_handled(id);
     run.step_ids().filter(failed).collect()
 }
 

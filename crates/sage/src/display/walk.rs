@@ -29,7 +29,11 @@ pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
     let step = run.step(id);
     match &step.state {
         State::Running(running) => now_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms)),
-        State::Open { .. } => now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms)),
+        State::Open { .. } => {
+            // What stands still gets no older.
+            let now_ms = if run.status == Status::Running { now_ms } else { now_ms.min(run.updated_ms) };
+            now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms))
+        }
         _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
         _ => step.active_ms,
     }

@@ -7,6 +7,9 @@ use sage_core::template::Kind;
 use super::label::{self, Class};
 use crate::display::text::clean;
 
+/// Calls of one script that are shown: pictures of more cannot be read.
+const CALL_NODES: usize = 100;
+
 pub fn dot(plan: &Plan) -> String {
     digraph(plan, None)
 }
@@ -31,6 +34,7 @@ fn digraph(plan: &Plan, run: Option<&Run>) -> String {
         ));
         for step in phase.steps.clone() {
             out.push_str(&format!("    s{step} [{}];\n", attributes(plan, step, run)));
+            run.into_iter().for_each(|run| out.push_str(&calls(run, step)));
         }
         out.push_str("  }\n");
     }
@@ -60,9 +64,27 @@ fn attributes(plan: &Plan, step: u32, run: Option<&Run>) -> String {
         _ => {}
     }
     if let Some(run) = run {
-        let class = Class::of(run, label::step_of(run, step));
-        let (fill, line) = class.colours();
-        out.push_str(&format!(", class=\"{}\", fillcolor=\"{fill}\", color=\"{line}\"", class.name()));
+        out.push_str(&looks(Class::of(run, label::step_of(run, step))));
+    }
+    out
+}
+
+fn looks(class: Class) -> String {
+    let (fill, line) = class.colours();
+    format!(", class=\"{}\", fillcolor=\"{fill}\", color=\"{line}\"", class.name())
+}
+
+/// What a script has called, below it.
+fn calls(run: &Run, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+    let mut out = String::new();
+    for (at, group) in groups.iter().enumerate() {
+        let text = format!("{}\\n{}", escape(&group.name), escape(&group.kind_text(run)));
+        let looks = looks(Class::of(run, group.shown));
+        out.push_str(&format!("    s{step}c{at} [label=\"{text}\"{looks}];\n    s{step} -> s{step}c{at};\n"));
+    }
+    if left_out > 0 {
+        out.push_str(&format!("    s{step}more [label=\"{left_out} more\"];\n    s{step} -> s{step}more;\n"));
     }
     out
 }

@@ -77,6 +77,41 @@ pub(super) fn step_of(run: &Run, number: u32) -> StepId {
     run.scopes[0].steps[number as usize]
 }
 
+/// Calls of a script that have one name, one after the other; the worst of them stands for all.
+pub(super) struct CallGroup {
+    pub name: String,
+    pub shown: StepId,
+    pub count: usize,
+}
+
+/// What a script has called, in the order in which it did, and how many more groups there are than `most`.
+pub(super) fn call_groups(run: &Run, script: StepId, most: usize) -> (Vec<CallGroup>, usize) {
+    let mut groups: Vec<CallGroup> = Vec::new();
+    for &id in run.calls(script).map(|calls| calls.steps.as_slice()).unwrap_or_default() {
+        let name = Run::path_without_index(&run.step(id).path);
+        match groups.last_mut().filter(|last| last.name == name) {
+            Some(group) => {
+                group.count += 1;
+                if Class::of(run, id) == Class::Failed {
+                    group.shown = id;
+                }
+            }
+            None => groups.push(CallGroup { name, shown: id, count: 1 }),
+        }
+    }
+    let left_out = groups.len().saturating_sub(most);
+    groups.truncate(most);
+    (groups, left_out)
+}
+
+impl CallGroup {
+    /// `shell`, `agent x3`
+    pub fn kind_text(&self, run: &Run) -> String {
+        let kind = run.operation(self.shown).kind.name();
+        if self.count > 1 { format!("{kind} x{}", self.count) } else { kind.into() }
+    }
+}
+
 /// `agent research.market`, `shell, fan-out`, ...
 pub(super) fn kind_text(plan: &Plan, number: u32) -> String {
     let operation = plan.operation(number);

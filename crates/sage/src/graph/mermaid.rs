@@ -7,6 +7,9 @@ use sage_core::template::Kind;
 use super::label::{self, Class};
 use crate::display::text::clean;
 
+/// Calls of one script that are shown: pictures of more cannot be read.
+const CALL_NODES: usize = 100;
+
 pub fn mermaid(plan: &Plan) -> String {
     flowchart(plan, None)
 }
@@ -25,6 +28,7 @@ fn flowchart(plan: &Plan, run: Option<&Run>) -> String {
         out.push_str(&format!("  subgraph p{p}[\"{title}\"]\n"));
         for step in phase.steps.clone() {
             out.push_str(&format!("    {}\n", node(plan, step)));
+            run.into_iter().for_each(|run| out.push_str(&call_nodes(run, step)));
         }
         out.push_str("  end\n");
     }
@@ -35,6 +39,7 @@ fn flowchart(plan: &Plan, run: Option<&Run>) -> String {
         step.needs.iter().for_each(|need| out.push_str(&format!("  s{need} --> s{n}\n")));
     }
     if let Some(run) = run {
+        (0..plan.steps.len() as u32).for_each(|step| out.push_str(&call_edges(run, step)));
         out.push_str(&classes(plan, run));
     }
     out
@@ -53,12 +58,49 @@ fn node(plan: &Plan, step: u32) -> String {
     }
 }
 
+/// What a script has called, beside it.
+fn call_nodes(run: &Run, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+    let mut out = String::new();
+    for (at, group) in groups.iter().enumerate() {
+        let text = format!("\"{}<br/>{}\"", escape(&group.name), escape(&group.kind_text(run)));
+        let node = match run.operation(group.shown).kind {
+            Kind::Approval => format!("{{{{{text}}}}}"),
+            Kind::Workflow => format!("[[{text}]]"),
+            Kind::Agent => format!("({text})"),
+            _ => format!("[{text}]"),
+        };
+        out.push_str(&format!("    s{step}c{at}{node}\n"));
+    }
+    if left_out > 0 {
+        out.push_str(&format!("    s{step}more[\"{left_out} more\"]\n"));
+    }
+    out
+}
+
+fn call_edges(run: &Run, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+    let mut out: String = (0..groups.len()).map(|at| format!("  s{step} --> s{step}c{at}\n")).collect();
+    if left_out > 0 {
+        out.push_str(&format!("  s{step} --> s{step}more\n"));
+    }
+    out
+}
+
 fn classes(plan: &Plan, run: &Run) -> String {
+    let mut nodes: Vec<(String, Class)> = Vec::new();
+    for step in 0..plan.steps.len() as u32 {
+        let id = label::step_of(run, step);
+        nodes.push((format!("s{step}"), Class::of(run, id)));
+        let groups = label::call_groups(run, id, CALL_NODES).0;
+        let call =
+            |(at, group): (usize, &label::CallGroup)| (format!("s{step}c{at}"), Class::of(run, group.shown));
+        nodes.extend(groups.iter().enumerate().map(call));
+    }
     let mut out = String::new();
     for class in Class::ALL {
-        let of_class = |&step: &u32| Class::of(run, label::step_of(run, step)) == class;
-        let steps: Vec<String> =
-            (0..plan.steps.len() as u32).filter(of_class).map(|step| format!("s{step}")).collect();
+        let of_class = nodes.iter().filter(|(_, of)| *of == class);
+        let steps: Vec<&str> = of_class.map(|(name, _)| name.as_str()).collect();
         if !steps.is_empty() {
             let (fill, line) = class.colours();
             let name = class.name();

@@ -90,27 +90,14 @@ fn phase_lines(plan: &Plan, number: u32, run: Option<&Run>) -> Vec<Line> {
 
 /// What a script has called, in the order in which it did; equal names are one line.
 fn call_lines(run: &Run, script: StepId) -> Vec<Line> {
-    let mut names: Vec<(String, Vec<StepId>)> = Vec::new();
-    for id in run.calls(script).map(|calls| calls.steps.clone()).unwrap_or_default() {
-        let name = Run::path_without_index(&run.step(id).path);
-        match names.last_mut().filter(|(last, _)| *last == name) {
-            Some((_, ids)) => ids.push(id),
-            None => names.push((name, vec![id])),
-        }
-    }
-    let left_out = names.len().saturating_sub(CALL_LINES);
+    let (groups, left_out) = label::call_groups(run, script, CALL_LINES);
     let mut lines = Vec::new();
-    for (name, ids) in names.iter().take(CALL_LINES) {
-        let worst = ids.iter().copied().max_by_key(|&id| u8::from(Class::of(run, id) == Class::Failed));
-        let Some(shown) = worst else { continue };
-        let (tone, sign) = sign(Class::of(run, shown));
+    for group in groups {
+        let (tone, sign) = sign(Class::of(run, group.shown));
         let mut line = Line::of(Tone::Dim, "       ").with(tone, &format!("{sign} "));
-        line.push(Tone::Plain, name);
-        line.push(Tone::Dim, &format!("  {}", run.operation(shown).kind.name()));
-        if ids.len() > 1 {
-            line.push(Tone::Plain, &format!(" x{}", ids.len()));
-        }
-        line.append(outcome(run, shown));
+        line.push(Tone::Plain, &group.name);
+        line.push(Tone::Dim, &format!("  {}", group.kind_text(run)));
+        line.append(outcome(run, group.shown));
         lines.push(line);
     }
     if left_out > 0 {

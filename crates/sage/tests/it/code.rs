@@ -3,12 +3,14 @@
 //! Whatever really runs appends a line to the file `ran`: what a resume repeats is seen there, whatever the
 //! journal says.
 
+mod again;
 mod calls;
 mod cancel;
 mod edits;
 mod kill_storm;
 mod large;
 mod limits;
+mod lost;
 mod modules;
 mod nested;
 mod promises;

@@ -127,3 +127,12 @@ fn a_race_for_more_places_than_members_is_an_error() {
         ["phases[0].join: the join asks for 2 successes, but the phase has 1 operations"]
     );
 }
+
+// covers: R7, R21
+#[test]
+fn what_holds_steps_has_no_idle_time() {
+    let text = "name: t\nphases:\n  - id: p\n    operations:\n      - {type: script, idleTimeout: 1m, timeout: 5m, retry: 2, params: {code: 'export default () => 1'}}\n";
+    let loaded = load_yaml(text);
+    let told: Vec<&str> = loaded.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(told, ["a script step is never idle: the steps in it are"]);
+}

@@ -28,6 +28,7 @@ fn call(story: &mut Story, label: &str, what: &str) -> String {
         params: payload(r#"{"run":"true"}"#),
         group: None,
         at: None,
+        after: None,
     });
     path
 }
@@ -146,4 +147,75 @@ fn events_that_do_not_fit_are_refused() {
     assert!(story.run.apply(&again, 9).is_err(), "the same number and path twice");
     let returned = Event::from(StepReturned { step: path.as_str().into(), end: good() });
     assert!(story.run.apply(&returned, 9).is_err(), "a call does not return");
+}
+
+fn retrying(policy: &str) -> Story {
+    let mut story = Story::new(&SCRIPT.replace("type: script,", &format!("type: script, {policy},")));
+    let into = Expansion::Code { input: payload("{}"), dialect: Dialect::Sage };
+    story.tell(StepExpanded { step: "main/script".into(), into });
+    story
+}
+
+fn retried(story: &mut Story, step: &str) {
+    let (class, message, usage) = (FailureClass::Failed, "thrown".to_string(), Default::default());
+    let (ms, spent, at, level) = (0, None, story.now, RetryLevel::Step);
+    story.tell(StepRetried { step: step.into(), attempt: 1, class, message, ms, usage, spent, at, level });
+}
+
+// covers: R7, R21
+#[test]
+fn a_script_with_tries_left_waits_for_all_that_it_called_and_goes_on() {
+    let mut story = retrying("retry: 2");
+    let (a, b, c) = (call(&mut story, "a", "a"), call(&mut story, "b", "b"), call(&mut story, "c", "c"));
+    let id = story.run.find("main/script").unwrap();
+    story.succeed(&a).begin(&c).fail(&b);
+    returned(&mut story, bad());
+    assert_eq!(story.run.decide(), [Action::Stop(story.run.find(&c).unwrap())], "the others first");
+    story.end(&c, End::Stopped);
+    assert_eq!(story.run.decide(), [Action::Retry(id)]);
+    // A new owner comes to the same.
+    resume(&mut story);
+    assert_eq!(story.run.decide(), [Action::Retry(id)]);
+    retried(&mut story, "main/script");
+    assert_eq!((story.state(&a), story.state(&b), story.state(&c)), ("succeeded", "pending", "pending"));
+    assert_eq!((ended(&story), story.state("main/script")), (vec![0], "running"));
+    story.tell(StepRecalled { step: b.as_str().into() }).fail(&b);
+    returned(&mut story, bad());
+    assert_eq!(story.run.decide(), [Action::Finish(Verdict::Failed)], "no more tries");
+}
+
+// covers: R7, R21
+#[test]
+fn who_may_not_try_again_after_all_has_failed() {
+    let mut story = retrying("retry: 2");
+    let a = call(&mut story, "a", "a");
+    story.fail(&a);
+    returned(&mut story, bad());
+    returned(&mut story, bad());
+    assert_eq!(story.run.decide(), [Action::Finish(Verdict::Failed)]);
+    let step = Event::from(StepReturned { step: "main/script".into(), end: bad() });
+    assert!(story.run.apply(&step, 99).is_err());
+}
+
+/// The journal says which ends a script knew: what is written after an end may have been made before it was told.
+// covers: R5, R21
+#[test]
+fn what_was_made_without_knowing_of_a_call_does_not_follow_from_it() {
+    let mut story = script(Dialect::Sage);
+    let (a, b) = (call(&mut story, "a", "a"), call(&mut story, "b", "b"));
+    story.succeed(&b).succeed(&a);
+    let c = call(&mut story, "c", "c");
+    let Some((Event::StepCalled(called), _)) = story.events.pop() else { panic!("a call") };
+    let mut again = script(Dialect::Sage);
+    for (event, _) in story.events.drain(..).skip(1) {
+        again.tell(event);
+    }
+    again.tell(StepCalled { after: Some(1), ..called });
+    again.succeed(&c);
+    let d = call(&mut again, "d", "d");
+    again.succeed(&d);
+    returned(&mut again, good());
+    again.tell(RunRewound { from: a.clone() });
+    let states = [&a, &b, &c, &d].map(|path| again.state(path));
+    assert_eq!(states, ["pending", "succeeded", "succeeded", "pending"]);
 }

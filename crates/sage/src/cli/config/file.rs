@@ -70,6 +70,7 @@ pub struct ScriptsFile {
     pub max_calls: Option<u32>,
     pub max_agents: Option<u32>,
     pub max_items: Option<u32>,
+    pub max_living: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

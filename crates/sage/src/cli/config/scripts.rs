@@ -32,6 +32,7 @@ pub(super) fn of(settings: &mut Vec<Setting>, file: &File) -> Result<ScriptLimit
         max_calls: count("scripts.maxCalls", given.max_calls, usual.max_calls),
         max_agents: count("scripts.maxAgents", given.max_agents, usual.max_agents),
         max_items: count("scripts.maxItems", given.max_items, usual.max_items),
+        max_living: count("scripts.maxLiving", given.max_living, usual.max_living).max(1),
         ..usual
     })
 }

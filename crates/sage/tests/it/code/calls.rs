@@ -274,3 +274,46 @@ fn clock_and_chance_are_the_same_in_every_turn() {
     assert_eq!((&value["later"], &value["a"][2]), (&true.into(), &true.into()));
     assert_eq!(sage.lines("ran")[0], value["a"][0].to_string());
 }
+
+/// Braces of code, data or people in it are text.
+// covers: R21, R3
+#[test]
+fn a_prompt_that_code_gives_is_never_a_template() {
+    let sage = flow(
+        r#"
+  const prompt = "what is {{ feature }} or {% if %}?";
+  const own = await sage.run("our.look", { at: "x" });
+  const given = await sage.run("our.look", { at: "x" }, { prompt });
+  const params = await sage.run("our.look", { at: "x", prompt });
+  return { own, given, params };"#,
+    );
+    sage.write(
+        ".sage/operations/our.look.md",
+        "---\nkind: agent\nagent: echo\nparams: { at: nothing }\n---\nLook at {{ params.at }} of {{ feature }}\n",
+    );
+    sage.write("sage.toml", "[agents.echo]\nadapter = \"command\"\ncommand = [\"cat\"]\n");
+    sage.sage("run x -t t").exit(0);
+    let value = value(&sage);
+    assert!(value["own"].as_str().unwrap().contains("Look at x of x"), "{value}");
+    for given in ["given", "params"] {
+        assert!(value[given].as_str().unwrap().contains("{{ feature }} or {% if %}"), "{value}");
+    }
+}
+
+// covers: R21, R24, R19
+#[test]
+fn a_kept_result_of_a_tool_is_that_of_its_definition() {
+    let sage = flow("return await sage.tool('research', 'echo', { a: 1 }, { cache: true });");
+    let (binary, starts) = (env!("CARGO_BIN_EXE_sage"), sage.path("starts"));
+    let config =
+        format!("[mcp.research]\ncommand = {binary:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\n");
+    sage.write("sage.toml", config);
+    // Before the first call nobody knows what the server says of it.
+    sage.sage("run x -t t").exit(0);
+    sage.sage("run x -t t").exit(0);
+    sage.sage("run x -t t").exit(0).stdout_has("cache 100% (1 of 1 hits)");
+    let files = std::fs::read_dir(sage.path(".sage/cache")).unwrap().flatten();
+    let entries = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    let known = |text: &String| text.contains("tool definition");
+    assert_eq!(entries.filter(known).count(), 1);
+}

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{flow, ran, returned, value};
-use crate::dsl::Sage;
+use crate::dsl::{DEADLINE, Sage, wait_until};
 
 // covers: R21, P10
 #[test]
@@ -111,4 +111,63 @@ fn two_scripts_of_one_project_are_strangers() {
         );
     sage.sage("run x -t b").exit(0);
     assert_eq!(value(&sage), json!(["undefined", "undefined", 1]));
+}
+
+/// Threads of scripts in a process.
+fn living(pid: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let name = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm")).ok();
+    threads.filter_map(name).filter(|name| name.starts_with("script ")).count()
+}
+
+/// Twelve scripts with room for two: all of their work is done at once, and hardly any of them is in memory.
+// covers: R21, R16, P10
+#[test]
+fn many_scripts_need_little_room() {
+    let template = r#"
+name: t
+phases:
+  - id: each
+    operations:
+      - id: work
+        type: script
+        foreach: "[range(12)]"
+        params:
+          input: { n: "{{ item }}" }
+          code: |
+            export default async (sage, input) => {
+              await sage.shell(`echo ${input.n} >> ran; while [ ! -e go ]; do sleep 0.01; done`, { label: "one" });
+              const two = await sage.shell(`echo two >> ran; echo ${input.n}`, { label: "two" });
+              return Number(two.stdout);
+            };
+"#;
+    let sage = Sage::new().template("t", template);
+    sage.write("sage.toml", "[scripts]\nmaxLiving = 2\n");
+    let running = sage.spawn("run x -t t --parallel 12");
+    wait_until(|| ran(&sage).len() == 12, DEADLINE, "all of them at work");
+    wait_until(|| living(running.pid()) <= 2, DEADLINE, "two in memory");
+    sage.write("go", "");
+    running.end().exit(0);
+    assert_eq!(ran(&sage).len(), 24);
+    assert_eq!(sage.sage("result x each/work").exit(0).json(), json!((0..12).collect::<Vec<_>>()));
+    sage.journal("x").assert_nothing_repeated();
+    sage.sage("verify").exit(0);
+}
+
+// covers: R21, R16
+#[test]
+fn a_script_makes_room_for_the_one_that_it_waits_for() {
+    let call = |next: &str| {
+        super::whole(&format!(
+            "const all = await Promise.all([1, 2].map((n) => sage.workflow('{next}', {{ n }}))); return all.flat();"
+        ))
+    };
+    let sage = Sage::new()
+        .code("t", &call("a"))
+        .code("a", &call("b"))
+        .code("b", &call("c"))
+        .code("c", &super::whole("await sage.shell('echo c >> ran'); return [input.n];"));
+    sage.write("sage.toml", "[scripts]\nmaxLiving = 1\n");
+    sage.sage("run x -t t").exit(0);
+    assert_eq!((value(&sage), ran(&sage).len()), (json!([1, 2, 1, 2, 1, 2, 1, 2]), 8));
 }

@@ -17,7 +17,9 @@ const BODY: &str = r#"
 
 fn done() -> Sage {
     let sage = flow(BODY);
-    sage.sage("run x -t t").exit(0).stdout_has("succeeded");
+    let told =
+        sage.sage("run x -t t").exit(0).stdout_has("succeeded").stdout_has("1 failed and handled by code");
+    assert!(!told.stdout.contains("✗ decide/doubt"), "{}", told.stdout);
     sage
 }
 
@@ -44,6 +46,8 @@ fn status_lists_the_script_and_its_calls() {
     ] {
         assert_eq!(step(&status, path)["state"], state);
     }
+    assert_eq!(step(&status, "decide/doubt")["handled"], true);
+    assert_eq!(status.get("errors"), None, "the code has dealt with it");
     assert_eq!(step(&status, "research/rivals")["tokens"], 11);
     assert_eq!(status["metrics"]["totalTokens"], 11);
     sage.sage("status x").exit(0).stdout_has("succeeded");
@@ -83,8 +87,7 @@ fn the_graph_of_code_and_of_a_run_of_it() {
     for format in ["text", "mermaid", "dot"] {
         let graph = |what: &str| sage.args(["graph", what, "--format", format]).run().exit(0);
         graph("t").stdout_has("script");
-        let told = graph("x");
-        assert!(!told.stdout.is_empty());
+        graph("x").stdout_has("script").stdout_has("research/market").stdout_has("decide/doubt");
     }
 }
 
@@ -104,4 +107,43 @@ fn templates_lists_and_shows_code() {
     let sage = done();
     sage.sage("templates").exit(0).stdout_has("t");
     sage.sage("templates show t").exit(0).stdout_has("sage.phase(\"Research\")");
+}
+
+// covers: R21, S4
+#[test]
+fn a_script_that_waits_for_a_person_is_not_shown_as_running() {
+    let sage = flow("await sage.approve('go?'); return 1;");
+    sage.sage("run x -t t").exit(4);
+    let status = sage.status("x");
+    assert_eq!(step(&status, "main/script")["state"], "waiting");
+    assert_eq!((&status["progress"]["total"], &status["progress"]["percentage"]), (&1.into(), &0.into()));
+    let shown = sage.sage("status x").exit(0).stdout_has("paused").stdout;
+    assert!(!shown.contains("100%") && !shown.contains("0/0"), "{shown}");
+    // Before its first call nothing is known, and nothing is done.
+    let sage = flow("await sage.shell('true'); await sage.approve('go?'); return 1;");
+    sage.sage("run x -t t").exit(4);
+    assert_eq!(sage.status("x")["progress"]["percentage"], 50);
+}
+
+// covers: R21, S4
+#[test]
+fn explain_says_what_of_a_call_has_changed() {
+    let body = |options: &str, prompt: &str| {
+        super::whole(&format!(
+            "await sage.agent('it', {{ prompt: '{prompt}', label: 'it', params: {{ script: [{{ result: 1 }}] }}, {options} }}); return 1;"
+        ))
+    };
+    let mut sage = Sage::new().code("t", &body("", "one"));
+    sage.sage("run x -t t").exit(0);
+    for (options, prompt, changed) in [
+        ("", "two", "prompt"),
+        ("key: 'k'", "two", "key"),
+        ("key: 'k', session: 's'", "two", "session"),
+        ("key: 'k', session: 's', steps: { a: 1 }", "two", "steps"),
+    ] {
+        sage = sage.code("t", &body(options, prompt));
+        sage.sage("resume x -t t").exit(0);
+        let why = sage.args(["explain", "x", "main/it", "--json"]).run().exit(0).json();
+        assert_eq!(why["changed"], json!([changed]), "{why}");
+    }
 }
