@@ -10,6 +10,7 @@
 //! What must stay true: the user's checkout, index, stash and HEAD are never touched; no commit and no file
 //! of a step is removed; nobody else's worktree is looked after or pruned. Merging is up to the user.
 
+mod fork;
 mod git;
 mod guard;
 mod lock;
@@ -31,6 +32,7 @@ use crate::outcome::Miss;
 use git::Git;
 use take::Repository;
 
+pub use fork::fork;
 pub use guard::{Stashed, unwanted_variables, variables};
 pub use reap::{Losses, Reaper};
 pub use record::{LeaseState, Leases, Record, list};

@@ -109,7 +109,7 @@ pub fn list(worktrees: &Path) -> io::Result<Leases> {
     Ok(leases)
 }
 
-fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(dir) {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -63,6 +63,8 @@ impl Run {
             tally: Tally { turn_ms: now, ..Tally::default() },
             memo: HashMap::new(),
             signals: Default::default(),
+            forks: Vec::new(),
+            sessions: Default::default(),
             by_path: HashMap::new(),
             lost_paths: Default::default(),
             relinking: false,
@@ -113,6 +115,7 @@ impl Run {
                 };
                 self.rewind(from, now);
             }
+            Event::RunForked(forked) => self.forked(forked, now)?,
             Event::RunImported(imported) => self.imported(imported, now),
             Event::RunPaused(paused) => {
                 self.status = Status::Paused { reason: paused.reason, until: paused.until };

@@ -42,6 +42,8 @@ struct Start {
     parts: BTreeMap<String, String>,
     reused: bool,
     attempt: u32,
+    /// In the run that this one was forked from.
+    elsewhere: bool,
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -98,8 +100,12 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
                 parts,
                 reused,
                 attempt,
+                elsewhere: false,
             };
             match event {
+                Event::RunForked(_) => {
+                    past.values_mut().flat_map(|past| &mut past.starts).for_each(|it| it.elsewhere = true);
+                }
                 Event::StepStarted(e) => past
                     .entry(e.step.to_string())
                     .or_default()
@@ -135,8 +141,12 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             (reason, Vec::new())
         }
         _ if step.children.is_some() => (holds(run, id), Vec::new()),
+        _ if last.is_some_and(|last| last.elsewhere) => (taken_over(run), Vec::new()),
         _ if step.taken().is_some() => (taken(step), Vec::new()),
         _ => match (last, past) {
+            (Some(last), Some(past)) if last.reused && is_elsewhere(past, last) => {
+                (format!("{}: the key {} is the same", taken_over(run), short(&last.key)), Vec::new())
+            }
             (Some(last), _) if last.reused => (
                 format!("reused: a finished step of this run has the same key {}", short(&last.key)),
                 Vec::new(),
@@ -146,6 +156,18 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             _ => ("failed before it could start".into(), Vec::new()),
         },
     }
+}
+
+fn taken_over(run: &Run) -> String {
+    run.forked_from().map_or_else(
+        || "taken over from another run".into(),
+        |from| format!("taken over from `{}` ({})", from.feature, from.run),
+    )
+}
+
+/// Whether what it was reused from was made in the run that this one was forked from.
+fn is_elsewhere(past: &Past, last: &Start) -> bool {
+    past.starts.iter().rev().find(|it| !it.reused && it.key == last.key).is_some_and(|it| it.elsewhere)
 }
 
 fn holds(run: &Run, id: StepId) -> String {
@@ -176,7 +198,8 @@ fn taken(step: &Step) -> String {
 fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
     let before = past.starts.iter().rev().nth(1).filter(|start| start.key != last.key);
     let changed = before.map(|before| differences(before, last)).unwrap_or_default();
-    let again = past.starts.iter().filter(|start| start.key == last.key && !start.reused).count();
+    let same = |start: &&Start| start.key == last.key && !start.reused && !start.elsewhere;
+    let again = past.starts.iter().filter(same).count();
     let mut why = if !changed.is_empty() {
         format!("ran again, because this changed: {}", changed.join(", "))
     } else if again > 1 {
@@ -188,6 +211,8 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
                 "earlier attempts failed, were stopped or were asked for again"
             }
         )
+    } else if past.starts.iter().any(|start| start.elsewhere) {
+        format!("ran again in this fork, {}", fork_text(run))
     } else {
         "ran for the first time".into()
     };
@@ -203,6 +228,10 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
         ));
     }
     (why, changed)
+}
+
+fn fork_text(run: &Run) -> String {
+    run.forked_from().map_or_else(String::new, |from| format!("which goes on from `{}`", from.step))
 }
 
 fn differences(before: &Start, now: &Start) -> Vec<String> {
@@ -232,6 +261,7 @@ fn detail(past: Option<&Past>) {
     for start in past.map(|past| past.starts.as_slice()).unwrap_or_default() {
         let what = match (start.reused, start.attempt) {
             (true, _) => "reused".to_string(),
+            (false, attempt) if start.elsewhere => format!("attempt {attempt} of the run it was forked from"),
             (false, 0) => "from an earlier run".to_string(),
             (false, attempt) => format!("attempt {attempt}"),
         };

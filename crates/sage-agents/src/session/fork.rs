@@ -1,0 +1,97 @@
+//! Sessions of a run that is forked: the fork goes on in copies of them that know what was known at that point.
+//!
+//! | what the source did in the session                  | what the fork's copy begins with                     |
+//! |-----------------------------------------------------|------------------------------------------------------|
+//! | only what the fork takes over                       | a fork of the conversation                           |
+//! | also what the fork does once more, or somebody else | a new conversation that is told of the turns before  |
+//! | nothing that the fork takes over                    | nothing, or what the session itself was forked from  |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sage_core::port::Fork;
+
+use super::record::{Parent, Record, Source, TurnState};
+use super::store::{SessionError, Store, now_ms};
+
+/// Of a run's id: the end of it is random.
+const RUN_CHARS: usize = 8;
+/// What a name may have, so that an agent's name still fits behind it.
+const NAME_CHARS: usize = 80;
+
+/// Gives the session of the fork for each one that the source's steps name. Reads the source's, also while they are
+/// at work.
+pub fn fork(store: &Store, fork: &Fork) -> Result<BTreeMap<String, String>, SessionError> {
+    let (mut shared, mut beside) = (BTreeSet::new(), Vec::new());
+    for id in &fork.used {
+        let record = match store.load(id) {
+            Ok(record) if record.named => record,
+            // A step's own session belongs to its run; a deleted one has nothing to go on from.
+            Ok(_) | Err(SessionError::Unknown(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        match &record.beside {
+            Some(of) => {
+                shared.insert(of.session.clone());
+                beside.push((of.session.clone(), record));
+            }
+            None => drop(shared.insert(id.clone())),
+        }
+    }
+    let mut names = BTreeMap::new();
+    for id in shared {
+        let known = fork.sessions.iter().find(|(_, session)| **session == id);
+        let name = known.map_or(id.clone(), |(name, _)| name.clone());
+        let new = name_of(&name, &fork.run);
+        if let Ok(record) = store.load(&id) {
+            copy(store, fork, &record, &new, None)?;
+        }
+        for (_, record) in beside.iter().filter(|(of, _)| *of == id) {
+            // Both were named after the session that they stand in for.
+            let end: String = record.id.chars().skip(id.chars().count()).collect();
+            copy(store, fork, record, &format!("{new}{end}"), Some(&new))?;
+        }
+        names.insert(name, new);
+    }
+    Ok(names)
+}
+
+fn name_of(name: &str, run: &str) -> String {
+    let end: String = run.chars().filter(char::is_ascii_alphanumeric).collect();
+    let end = end[end.len().saturating_sub(RUN_CHARS)..].to_lowercase();
+    format!("{}-{end}", name.chars().take(NAME_CHARS).collect::<String>())
+}
+
+fn copy(
+    store: &Store,
+    fork: &Fork,
+    of: &Record,
+    new: &str,
+    beside: Option<&str>,
+) -> Result<(), SessionError> {
+    let known = known_turns(of, fork);
+    let mut record = Record::new(new, &of.agent, of.role.clone(), true, now_ms());
+    record.beside = beside.map(|session| Source { session: session.into(), turns: 0 });
+    let whole = known == of.turns.len();
+    record.parent = match known {
+        0 => of.parent.clone(),
+        turns => {
+            let conversation = of.conversation.clone().filter(|_| whole).unwrap_or_default();
+            Some(Parent { session: of.id.clone(), conversation, turns, exact: true })
+        }
+    };
+    if let Some(parent) = &mut record.parent {
+        parent.exact = true;
+    }
+    if whole {
+        (record.counters, record.context_tokens) = (of.counters.clone(), of.context_tokens);
+    }
+    store.create(&record)
+}
+
+/// The turns before the first one that the fork does once more, without one that is under way.
+fn known_turns(record: &Record, fork: &Fork) -> usize {
+    let again = record.turns.iter().position(|turn| fork.repeats(&turn.run, &turn.step));
+    let known = again.unwrap_or(record.turns.len());
+    let open = known > 0 && known == record.turns.len() && record.turns[known - 1].state == TurnState::Open;
+    known - usize::from(open)
+}
