@@ -154,12 +154,7 @@ impl Run {
                 self.repeated(phase, repeated.again, now);
             }
             event if Run::is_of_scripts(event) => self.apply_calls(event, now)?,
-            Event::StepAsked(_)
-            | Event::StepPermitted(_)
-            | Event::StepSession(_)
-            | Event::StepPreempted(_) => {
-                self.apply_agents(event, now)?;
-            }
+            event if Run::is_of_agents(event) => self.apply_agents(event, now)?,
             other => self.apply_limits(other, now)?,
         }
         Ok(())
