@@ -38,10 +38,10 @@ pub fn fork(store: &Store, fork: &Fork) -> Result<BTreeMap<String, String>, Sess
         }
     }
     let mut names = BTreeMap::new();
-    for id in shared {
-        let known = fork.sessions.iter().find(|(_, session)| **session == id);
-        let name = known.map_or(id.clone(), |(name, _)| name.clone());
+    for name in shared.iter().map(|id| named(fork, id)).collect::<BTreeSet<_>>() {
         let new = name_of(&name, &fork.run);
+        // What a fork has taken over it had in the session of its source; it goes on in its own.
+        let id = fork.sessions.get(&name).unwrap_or(&name).clone();
         if let Ok(record) = store.load(&id) {
             copy(store, fork, &record, &new, None)?;
         }
@@ -53,6 +53,12 @@ pub fn fork(store: &Store, fork: &Fork) -> Result<BTreeMap<String, String>, Sess
         names.insert(name, new);
     }
     Ok(names)
+}
+
+/// What steps call a session.
+fn named(fork: &Fork, id: &str) -> String {
+    let known = fork.sessions.iter().find(|(_, session)| *session == id);
+    known.map_or(id, |(name, _)| name).to_string()
 }
 
 fn name_of(name: &str, run: &str) -> String {

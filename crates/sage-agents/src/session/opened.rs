@@ -71,7 +71,8 @@ impl Opened {
     fn can_fork(&self, parent: &Parent) -> bool {
         let moved_on = || {
             self.store.load(&parent.session).is_ok_and(|record| {
-                record.turns.len() > parent.turns || record.conversation.as_ref() != Some(&parent.conversation)
+                record.turns.len() > parent.turns
+                    || record.conversation.as_ref() != Some(&parent.conversation)
             })
         };
         !parent.conversation.is_empty() && !(parent.exact && moved_on())

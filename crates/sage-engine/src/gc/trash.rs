@@ -36,7 +36,8 @@ impl Gc<'_> {
             }
             let (name, bytes) = (self.shown(&path), super::tree_bytes(self.vfs(), &path));
             let removed = if self.policy.dry_run { Ok(()) } else { self.vfs().remove_dir_all(&path) };
-            let item = super::Item { category: Category::Leftovers, name, bytes, age_ms: None, feature: None };
+            let item =
+                super::Item { category: Category::Leftovers, name, bytes, age_ms: None, feature: None };
             match removed {
                 Ok(()) => self.report.removed(item),
                 Err(error) => self.report.failed(Category::Leftovers, item.name, error),

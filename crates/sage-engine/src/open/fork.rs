@@ -50,7 +50,8 @@ struct Prefix {
 impl Engine {
     /// Owns a new run that has taken over what the source's last run had finished.
     pub fn fork(&self, request: ForkRequest) -> Result<Owned, OpenError> {
-        let source = self.latest(&request.source).ok_or_else(|| OpenError::Unknown(request.source.clone()))?;
+        let source =
+            self.latest(&request.source).ok_or_else(|| OpenError::Unknown(request.source.clone()))?;
         self.refuse_taken(&request.feature)?;
         let id = format!("run_{}", ulid::Ulid::generate());
         let mut prefix = self.prefix(&request, &source, &id)?;
@@ -172,8 +173,9 @@ impl Prefix {
         if let Event::RunStarted(started) = &mut event {
             (started.run, started.feature) = (id.into(), request.feature.clone());
             started.title = request.title.clone();
-            data = serde_json::value::to_raw_value(&event).map_err(|source| {
-                OpenError::Io { what: "write the fork's first record", source: source.into() }
+            data = serde_json::value::to_raw_value(&event).map_err(|source| OpenError::Io {
+                what: "write the fork's first record",
+                source: source.into(),
             })?;
         }
         self.fold.apply(&event, record.ts_ms)?;

@@ -52,8 +52,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let silent = args.show.json || args.show.quiet;
     let edit = match &before {
         Some(run) if edited => {
-            let edit =
-                resume::edit(context, args.template.as_deref(), &args.limits, args.show.json, run)?;
+            let edit = resume::edit(context, args.template.as_deref(), &args.limits, args.show.json, run)?;
             if !silent {
                 resume::tell_edit(run, &edit);
             }

@@ -217,7 +217,11 @@ impl Command {
     fn looks_at_runs(&self) -> bool {
         match self {
             Command::Resume(args) => !args.is_supervised(),
-            Command::Run(_) | Command::Fork(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
+            Command::Run(_)
+            | Command::Fork(_)
+            | Command::Explain(_)
+            | Command::List(_)
+            | Command::Status(_) => true,
             Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
             _ => false,
         }

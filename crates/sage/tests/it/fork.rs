@@ -41,7 +41,8 @@ fn a_fork_goes_its_own_way_and_says_where_it_comes_from() {
     sage.sage("run x -t t").exit(0);
     let source = std::fs::read(sage.latest_dir("x").join("journal.jsonl")).unwrap();
     let told = sage.args(["fork", "x", "--from", "p/b", "--as", "Second Try"]).run().exit(0);
-    let told = told.stderr_has("forked from x: 2 of 4 steps taken over; p/b and what depends on it runs again");
+    let told =
+        told.stderr_has("forked from x: 2 of 4 steps taken over; p/b and what depends on it runs again");
     assert!(told.stdout.contains("2 of 4 steps reused, 2 run"), "{}", told.stdout);
     assert!(!told.stderr.contains("p/a succeeded"), "old news: {}", told.stderr);
     assert_eq!(ran(&sage), "a aside b b c c");
@@ -170,7 +171,7 @@ fn forks_that_are_killed_are_whole_or_not_there() {
             None => sage.args(["fork", "x", "--from", "p/b", "--as", &name]).run().exit(0),
         };
         assert_eq!(sage.results(&name), sage.results("x"), "round {round}");
-        sage.journal(&name).assert_nothing_repeated();
+        assert_eq!(sage.engine().read(&name).unwrap().run.forks.len(), 1, "round {round}");
     }
     let only_once = |step: &str| sage.lines("ran").iter().filter(|line| *line == step).count();
     assert_eq!((only_once("a"), only_once("aside")), (1, 1));
@@ -192,7 +193,10 @@ phases:
 fn talk() -> (Sage, FakeLlm) {
     let fake = FakeLlm::start(json!([{"text": "answer {{n}}"}])).unwrap();
     let sage = Sage::new().template("t", TALK);
-    let agent = format!("[agents.chat]\nadapter = \"llm\"\napi = \"chat\"\nurl = \"{}\"\nmodel = \"m\"\n", fake.url());
+    let agent = format!(
+        "[agents.chat]\nadapter = \"llm\"\napi = \"chat\"\nurl = \"{}\"\nmodel = \"m\"\n",
+        fake.url()
+    );
     sage.write("sage.toml", agent);
     (sage, fake)
 }
