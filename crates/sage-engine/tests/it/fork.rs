@@ -1,6 +1,7 @@
 //! Forks: what was finished is taken over and costs nothing, the source is never touched, and a power cut leaves
 //! a whole fork or none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sage_core::budget::{Cap, RUN};
@@ -14,6 +15,7 @@ use sage_engine::results::{Face, value_of};
 use sage_engine::sim::{Fault, SimFs};
 use serde_json::Value;
 
+use crate::crashes::{INNER, OUTER, results};
 use crate::world::{World, states};
 
 /// `a -> b -> c`, and `aside`, which has nothing to do with them.
@@ -273,4 +275,66 @@ fn a_power_cut_at_any_moment_leaves_a_whole_fork_or_none() {
         assert!(cut < 200, "it does not come to an end");
     }
     assert!(whole > 0 && none > 5, "{whole} whole, {none} none");
+}
+
+fn outer() -> World {
+    world().with("inner", INNER)
+}
+
+/// Steps that were begun more often than `before`.
+fn more(world: &World, before: &BTreeMap<String, u32>) -> Vec<String> {
+    let now = world.steps.begun.lock().unwrap().clone();
+    now.into_iter().filter(|(path, times)| before.get(path) != Some(times)).map(|(path, _)| path).collect()
+}
+
+// covers: R5
+#[test]
+fn a_fork_repeats_what_a_resume_from_there_repeats_and_gives_the_same() {
+    let paths: Vec<String> = {
+        let run = outer().run(OUTER);
+        run.live_steps().map(|step| step.path.to_string()).chain(["fan".into(), "last".into()]).collect()
+    };
+    assert!(paths.iter().any(|path| path.contains("leaf[")), "{paths:?}");
+    for path in paths {
+        let (resumed, forked) = (outer(), outer());
+        let source = resumed.run(OUTER);
+        let begun = resumed.steps.begun.lock().unwrap().clone();
+        let reference = resumed.live(async || results(&resumed, &source));
+        let from = ResumeRequest { from: Some(path.clone()), ..ResumeRequest::default() };
+        resumed.live(async || resumed.resume_with(from).unwrap().unwrap().drive().await.unwrap());
+        forked.run(OUTER);
+        let run = fork(&forked, request(&path));
+        assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{path}: {:?}", states(&run));
+        assert_eq!(more(&forked, &begun), more(&resumed, &begun), "{path}");
+        // Steps that were taken back are only in the one that took them back.
+        let mut given = forked.live(async || results(&forked, &run));
+        given.retain(|path, _| reference.contains_key(path));
+        assert_eq!(given, reference, "{path}");
+    }
+}
+
+// covers: R5
+#[test]
+fn a_run_that_was_killed_at_any_time_can_be_forked() {
+    let reference = outer();
+    let reference = {
+        let run = reference.run(OUTER);
+        reference.live(async || results(&reference, &run))
+    };
+    for ms in [0, 1, 3, 5, 8, 10, 12, 15, 20, 25] {
+        for step in ["first/a", "fan/each", "last/done"] {
+            let world = outer();
+            world.live(async || {
+                let owned = world.start(OUTER).unwrap();
+                world.kill_after(owned, ms).await;
+            });
+            let run = fork(&world, request(step));
+            assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "{step} after {ms} ms");
+            let mut given = world.live(async || results(&world, &run));
+            given.retain(|path, _| reference.contains_key(path));
+            assert_eq!(given, reference, "{step} after {ms} ms");
+            let source = world.go_on();
+            assert_eq!(source.status, Status::Finished(Verdict::Succeeded), "{step} after {ms} ms");
+        }
+    }
 }

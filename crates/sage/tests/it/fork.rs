@@ -151,6 +151,34 @@ fn a_workflow_in_code_is_forked_at_a_call() {
     sage.sage("verify").exit(0);
 }
 
+// covers: R21, R5
+#[test]
+fn a_script_that_runs_is_forked_with_all_that_it_has_seen() {
+    let sage = code::flow(
+        r#"
+  const begun = Date.now();
+  const quick = () => sage.shell("echo quick >> ran; echo quick", { label: "quick" });
+  const slow = () => sage.shell("echo slow >> ran; sleep 0.2; echo slow", { label: "slow" });
+  const won = (await Promise.race([slow(), quick()])).stdout;
+  const last = await sage.shell("echo " + begun + " >> times; echo last >> ran; while [ -e wait ]; do sleep 0.01; done", { label: "last" });
+  return { won, exit: last.exitCode };"#,
+    );
+    sage.write("wait", "");
+    let source = sage.spawn("run x -t t");
+    wait_until(|| sage.lines("ran").iter().any(|line| line == "last"), DEADLINE, "the last step");
+    wait_until(|| sage.state_of("x", "main/slow") == "succeeded", DEADLINE, "the slow step");
+    let fork = sage.spawn("fork x --from main/last --as y");
+    wait_until(|| sage.lines("times").len() == 2, DEADLINE, "the fork's last step");
+    std::fs::remove_file(sage.path("wait")).unwrap();
+    fork.end().exit(0);
+    source.end().exit(0);
+    assert_eq!(ran(&sage), "last last quick slow");
+    let times = sage.lines("times");
+    assert_eq!(times[0], times[1], "both have begun at the same time");
+    let value = sage.sage("result y main/script").exit(0).json();
+    assert_eq!(value, json!({"won": "quick\n", "exit": 0}));
+}
+
 // covers: R5, P8
 #[test]
 fn forks_that_are_killed_are_whole_or_not_there() {
