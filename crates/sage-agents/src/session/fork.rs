@@ -101,3 +101,92 @@ fn known_turns(record: &Record, fork: &Fork) -> usize {
     let open = known > 0 && known == record.turns.len() && record.turns[known - 1].state == TurnState::Open;
     known - usize::from(open)
 }
+
+#[cfg(test)]
+mod tests {
+    use sage_core::port::Usage;
+
+    use super::super::record::TurnRecord;
+    use super::*;
+
+    fn turn(run: &str, step: &str, state: TurnState) -> TurnRecord {
+        TurnRecord {
+            run: run.into(),
+            step: step.into(),
+            key: "k".into(),
+            attempt: 1,
+            state,
+            heard: true,
+            started_ms: 1,
+            ended_ms: None,
+            usage: Usage::default(),
+            class: None,
+            message: None,
+            spoiled: false,
+        }
+    }
+
+    fn store_with(id: &str, turns: Vec<TurnRecord>, beside: Option<&str>) -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path().join("sessions"));
+        save(&store, id, turns, beside);
+        (dir, store)
+    }
+
+    fn save(store: &Store, id: &str, turns: Vec<TurnRecord>, beside: Option<&str>) {
+        let mut record = Record::new(id, "claude", None, true, 5);
+        (record.conversation, record.turns) = (Some(format!("c-{id}")), turns);
+        record.beside = beside.map(|session| Source { session: session.into(), turns: 1 });
+        store.create(&record).unwrap();
+    }
+
+    fn asked(used: &[&str], kept: &[&str]) -> Fork {
+        Fork {
+            sources: vec!["run_A".into()],
+            run: "run_00000000BBBBBBBB".into(),
+            feature: "g".into(),
+            kept: kept.iter().map(ToString::to_string).collect(),
+            used: used.iter().map(ToString::to_string).collect(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    // covers: S3
+    #[test]
+    fn a_copy_knows_the_turns_before_the_first_that_is_repeated() {
+        use TurnState::{Done, Open};
+        let turns = |state| {
+            vec![turn("run_Z", "p/two", Done), turn("run_A", "p/one", Done), turn("run_A", "p/two", state)]
+        };
+        for (kept, state, known, conversation) in [
+            (&["p/one", "p/two"][..], Done, 3, "c-talk"),
+            (&["p/one"][..], Done, 2, ""),
+            (&["p/one", "p/two"][..], Open, 2, ""),
+            (&[][..], Done, 1, ""),
+        ] {
+            let (_dir, store) = store_with("talk", turns(state), None);
+            let names = fork(&store, &asked(&["talk", "gone"], kept)).unwrap();
+            assert_eq!(names, BTreeMap::from([("talk".into(), "talk-bbbbbbbb".to_string())]));
+            let copy = store.load("talk-bbbbbbbb").unwrap();
+            let parent = copy.parent.unwrap();
+            assert_eq!(
+                (parent.turns, parent.conversation.as_str(), parent.exact),
+                (known, conversation, true)
+            );
+            assert!(copy.turns.is_empty() && copy.conversation.is_none());
+            assert_eq!(store.load("talk").unwrap().turns.len(), 3, "the source's is as it was");
+        }
+    }
+
+    // covers: S3
+    #[test]
+    fn another_agents_session_beside_it_is_copied_beside_the_copy() {
+        let (_dir, store) = store_with("talk", vec![turn("run_A", "p/one", TurnState::Done)], None);
+        save(&store, "talk-codex", vec![turn("run_A", "p/two", TurnState::Done)], Some("talk"));
+        let names = fork(&store, &asked(&["talk-codex"], &["p/one", "p/two"])).unwrap();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), [("talk".into(), "talk-bbbbbbbb".into())]);
+        let copy = store.load("talk-bbbbbbbb-codex").unwrap();
+        assert_eq!(copy.beside.unwrap(), Source { session: "talk-bbbbbbbb".into(), turns: 0 });
+        assert_eq!(copy.parent.unwrap().conversation, "c-talk-codex");
+    }
+}

@@ -75,7 +75,8 @@ impl Opened {
                     || record.conversation.as_ref() != Some(&parent.conversation)
             })
         };
-        !parent.conversation.is_empty() && !(parent.exact && moved_on())
+        let told = parent.conversation.is_empty() || (parent.exact && moved_on());
+        !told
     }
 
     /// The next turn begins a conversation that knows nothing of the one before.

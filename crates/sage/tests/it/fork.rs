@@ -130,6 +130,22 @@ fn a_fork_needs_nothing_of_a_source_that_is_removed() {
     sage.sage("verify").exit(0);
 }
 
+// covers: R4
+#[test]
+fn what_is_left_of_a_fork_that_was_killed_goes_with_its_age() {
+    let sage = project();
+    sage.sage("run x -t t").exit(0);
+    let (old, new) = (sage.path(".sage/state/forks/run_01"), sage.path(".sage/state/forks/run_02"));
+    for dir in [&old, &new] {
+        std::fs::create_dir_all(dir.join("blobs")).unwrap();
+    }
+    let days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3 * 86_400);
+    std::fs::File::open(&old).unwrap().set_modified(days_ago).unwrap();
+    sage.sage("gc").exit(0).stdout_has("forks/run_01");
+    assert!(!old.exists() && new.exists());
+    assert_eq!(sage.engine().latest("x").iter().count(), 1);
+}
+
 // covers: R21, R5
 #[test]
 fn a_workflow_in_code_is_forked_at_a_call() {
@@ -246,8 +262,8 @@ fn copy_of(sage: &Sage) -> sage_agents::session::Record {
 fn continuity(sage: &Sage, feature: &str, step: &str) -> Value {
     let text = std::fs::read_to_string(sage.latest_dir(feature).join("journal.jsonl")).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let own = records.filter(|it| it["kind"] == "step.session" && it["data"]["step"] == step);
-    own.last().unwrap()["data"]["continuity"].clone()
+    let mut own = records.filter(|it| it["kind"] == "step.session" && it["data"]["step"] == step);
+    own.next_back().unwrap()["data"]["continuity"].clone()
 }
 
 // covers: S3, R5
