@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
+use sage_core::port::{BoxFuture, Fork, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
@@ -14,7 +14,7 @@ use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
-use crate::{fake, offline, shell, synthesize, worktree};
+use crate::{fake, offline, session, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -134,6 +134,18 @@ impl StepExecutor for Executor {
             };
             worktree::leave(lease, &cx, outcome).await
         })
+    }
+
+    fn fork(&self, fork: &Fork) -> Result<BTreeMap<String, String>, String> {
+        if let Some(worktrees) = &self.config.worktrees {
+            worktree::fork(worktrees, fork).map_err(|error| format!("its worktrees: {error}"))?;
+        }
+        match &self.config.sessions {
+            Some(dir) => {
+                session::fork(&session::Store::new(dir.clone()), fork).map_err(|error| error.to_string())
+            }
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {

@@ -205,7 +205,11 @@ mod tests {
             for at in [0, 1, 62, 63] {
                 let mut hex: Vec<char> = digest.to_string().chars().collect();
                 hex[at] = wrong;
-                assert_eq!(hex.iter().collect::<String>().parse::<Digest>(), Err(NotADigest), "{wrong:?} at {at}");
+                assert_eq!(
+                    hex.iter().collect::<String>().parse::<Digest>(),
+                    Err(NotADigest),
+                    "{wrong:?} at {at}"
+                );
             }
         }
     }

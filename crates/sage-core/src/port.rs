@@ -4,9 +4,11 @@
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
 mod ask;
+mod fork;
 pub mod script;
 mod wakes;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
 
 use crate::policy::FailureClass;
@@ -322,6 +325,12 @@ pub struct KnownTool {
 pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
+
+    /// A run is about to be forked: what its steps have outside of the journal is made ready for the fork. Gives
+    /// the session that stands for each one that the source has used, by the name that steps call it.
+    fn fork(&self, _fork: &Fork) -> Result<BTreeMap<String, String>, String> {
+        Ok(BTreeMap::new())
+    }
 
     /// Ends what outlives single attempts, and gives it time to do so in order.
     fn close(&self) -> BoxFuture<'static, ()> {

@@ -41,6 +41,11 @@ impl Project {
         self.state().join("runs")
     }
 
+    /// Runs that are being made of others; each moves to `runs` as a whole.
+    pub fn forks(&self) -> PathBuf {
+        self.state().join("forks")
+    }
+
     pub fn run_dir(&self, run: &str) -> PathBuf {
         self.runs().join(run)
     }

@@ -11,6 +11,7 @@
 
 mod choose;
 mod chosen;
+mod fork;
 mod opened;
 mod record;
 mod store;
@@ -21,5 +22,6 @@ mod words;
 
 pub use choose::choose;
 pub use chosen::Chosen;
+pub use fork::fork;
 pub use record::{Parent, Record, TurnRecord, TurnState};
 pub use store::{SessionError, Store, check_id};

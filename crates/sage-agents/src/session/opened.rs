@@ -6,9 +6,9 @@ use sage_core::role::Role;
 use serde_json::Value;
 
 use super::choose::new_id;
-use super::record::Record;
+use super::record::{Parent, Record};
 use super::store::{SessionLock, Store, now_ms};
-use super::words::{after, told_of};
+use super::words::{after, told_before, told_of};
 use crate::agent::Conversation;
 
 #[derive(Debug)]
@@ -45,7 +45,8 @@ impl Opened {
         let count = self.record.turns.len();
         let heard = self.record.turns.iter().skip(self.record.begun_at).any(|turn| turn.was_heard());
         let id = new_id();
-        if let Some(parent) = self.record.parent.clone().filter(|_| !heard && !spoiled) {
+        let parent = self.record.parent.clone();
+        if let Some(parent) = parent.filter(|parent| !heard && !spoiled && self.can_fork(parent)) {
             self.record.conversation = None;
             let counters = self.record.counters.clone();
             let fork = Conversation::Fork { of: parent.conversation, id, counters };
@@ -54,12 +55,9 @@ impl Opened {
         if let Some(beside) = &mut self.record.beside {
             beside.turns = 0;
         }
-        let parents = self.record.parent.as_ref().and_then(|parent| {
-            let record = self.store.load(&parent.session).ok()?;
-            Some(told_of(&self.store, &record, 0, parent.turns))
-        });
+        let parents = told_before(&self.store, self.record.parent.as_ref());
         let own = told_of(&self.store, &self.record, 0, count);
-        let told = parents.unwrap_or_default() + &self.news_beside() + &own;
+        let told = parents + &self.news_beside() + &own;
         if !told.is_empty() {
             self.hand_over(task, why);
             self.record.reloads += 1;
@@ -67,6 +65,18 @@ impl Opened {
         self.leave();
         let continuity = if told.is_empty() { Continuity::New } else { Continuity::Reloaded };
         (after(&told, task), Conversation::New { id }, continuity)
+    }
+
+    /// A conversation that has gone on since would tell more than was known then.
+    fn can_fork(&self, parent: &Parent) -> bool {
+        let moved_on = || {
+            self.store.load(&parent.session).is_ok_and(|record| {
+                record.turns.len() > parent.turns
+                    || record.conversation.as_ref() != Some(&parent.conversation)
+            })
+        };
+        let told = parent.conversation.is_empty() || (parent.exact && moved_on());
+        !told
     }
 
     /// The next turn begins a conversation that knows nothing of the one before.
@@ -82,7 +92,8 @@ impl Opened {
         let Some(beside) = &mut self.record.beside else { return String::new() };
         let Ok(record) = self.store.load(&beside.session) else { return String::new() };
         let from = std::mem::replace(&mut beside.turns, record.turns.len());
-        told_of(&self.store, &record, from, record.turns.len())
+        let before = if from == 0 { told_before(&self.store, record.parent.as_ref()) } else { String::new() };
+        before + &told_of(&self.store, &record, from, record.turns.len())
     }
 
     /// For people and for whoever takes the work over: `handoff.json` beside the record.

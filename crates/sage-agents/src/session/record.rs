@@ -54,9 +54,13 @@ pub struct Record {
 #[serde(rename_all = "camelCase")]
 pub struct Parent {
     pub session: String,
+    /// Empty if it had gone further than the fork shall know.
     pub conversation: String,
     /// Turns that the parent had then.
     pub turns: usize,
+    /// Later turns of the parent are none of its business.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
 }
 
 /// What a session was told of another one.

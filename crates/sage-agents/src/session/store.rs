@@ -151,7 +151,7 @@ impl Store {
             return Err(SessionError::Empty(id.to_string()));
         };
         let mut record = Record::new(new, &of.agent, of.role.clone(), true, now_ms());
-        record.parent = Some(Parent { session: of.id, conversation, turns: of.turns.len() });
+        record.parent = Some(Parent { session: of.id, conversation, turns: of.turns.len(), exact: false });
         record.counters = of.counters;
         record.context_tokens = of.context_tokens;
         self.create(&record)?;

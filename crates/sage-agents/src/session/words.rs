@@ -3,13 +3,15 @@
 use sage_core::port::StepCall;
 use serde_json::Value;
 
-use super::record::{Record, TurnRecord, TurnState};
+use super::record::{Parent, Record, TurnRecord, TurnState};
 use super::store::Store;
 use crate::outcome::excerpt;
 
 /// Turns that a new conversation is told of, and how much of each answer.
 const TOLD_TURNS: usize = 5;
 const TOLD_CHARS: usize = 4_000;
+/// Forks of forks that are told of.
+const TOLD_PARENTS: usize = 8;
 
 const GO_ON: &str = "What you have done so far is still there. Go on from there, do not begin again, finish the \
                      task and give the final answer.";
@@ -55,6 +57,18 @@ pub fn told_of(store: &Store, record: &Record, from: usize, to: usize) -> String
         };
         let answer = if turn["answer"].is_null() { text("text") } else { text("answer") };
         told.push_str(&format!("## Asked\n{}\n## Answered\n{answer}\n\n", text("prompt")));
+    }
+    told
+}
+
+/// What was known in the sessions that this one comes from, the oldest first.
+pub fn told_before(store: &Store, parent: Option<&Parent>) -> String {
+    let (mut told, mut at) = (String::new(), parent.cloned());
+    for _ in 0..TOLD_PARENTS {
+        let Some(parent) = at else { break };
+        let Ok(record) = store.load(&parent.session) else { break };
+        told.insert_str(0, &told_of(store, &record, 0, parent.turns));
+        at = record.parent;
     }
     told
 }

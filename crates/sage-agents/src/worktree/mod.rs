@@ -12,6 +12,7 @@
 //! of a step is removed; nobody else's worktree is looked after or pruned. Merging is up to the user.
 
 mod clear;
+mod fork;
 mod git;
 mod guard;
 mod lock;
@@ -33,6 +34,7 @@ use crate::outcome::Miss;
 use git::Git;
 use take::Repository;
 
+pub use fork::fork;
 pub use guard::{Stashed, unwanted_variables, variables};
 pub use reap::{Losses, Reaper};
 pub use record::{LeaseState, Leases, Record, list, list_of};

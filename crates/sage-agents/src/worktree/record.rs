@@ -127,7 +127,7 @@ impl Leases {
     }
 }
 
-fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(dir) {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

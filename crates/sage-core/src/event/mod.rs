@@ -75,6 +75,8 @@ events! {
     RunEdited = "run.edited",
     /// A step and all that depends on it shall run again.
     RunRewound = "run.rewound",
+    /// What comes before is another run's: from here on it goes its own way, from a step on.
+    RunForked = "run.forked",
     /// Finished phases taken over from a checkpoint, because the journal was lost.
     RunImported = "run.imported",
     RunPaused = "run.paused",

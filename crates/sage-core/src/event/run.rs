@@ -145,6 +145,27 @@ pub struct RunRewound {
     pub from: String,
 }
 
+/// Another run goes on under this one's name. What it has found out is taken over; its money, its time and its
+/// attempts stay with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunForked {
+    pub from: ForkedFrom,
+    /// Sessions that steps name, and what stands for each of them here: two runs never talk in one conversation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<String, String>,
+}
+
+/// Where a fork comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedFrom {
+    pub run: String,
+    pub feature: String,
+    /// This and everything after it runs again.
+    pub step: String,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunImported {

@@ -17,6 +17,11 @@ pub struct OpenAsk {
 }
 
 impl Run {
+    pub(super) fn is_of_agents(event: &Event) -> bool {
+        use Event::{StepAsked, StepPermitted, StepPreempted, StepSession};
+        matches!(event, StepAsked(_) | StepPermitted(_) | StepSession(_) | StepPreempted(_))
+    }
+
     pub(super) fn apply_agents(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
         match event {
             Event::StepAsked(asked) => {

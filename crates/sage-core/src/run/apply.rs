@@ -62,6 +62,8 @@ impl Run {
             tally: Tally { turn_ms: now, ..Tally::default() },
             memo: Default::default(),
             signals: Default::default(),
+            forks: Vec::new(),
+            sessions: Default::default(),
             by_path: Default::default(),
             lost_paths: Default::default(),
             relinking: false,
@@ -113,6 +115,7 @@ impl Run {
                 };
                 self.rewind(from, now);
             }
+            Event::RunForked(forked) => self.forked(forked, now)?,
             Event::RunImported(imported) => self.imported(imported, now),
             Event::RunPaused(paused) => {
                 self.status = Status::Paused { reason: paused.reason, until: paused.until };
@@ -151,12 +154,7 @@ impl Run {
                 self.repeated(phase, repeated.again, now);
             }
             event if Run::is_of_scripts(event) => self.apply_calls(event, now)?,
-            Event::StepAsked(_)
-            | Event::StepPermitted(_)
-            | Event::StepSession(_)
-            | Event::StepPreempted(_) => {
-                self.apply_agents(event, now)?;
-            }
+            event if Run::is_of_agents(event) => self.apply_agents(event, now)?,
             other => self.apply_limits(other, now)?,
         }
         Ok(())

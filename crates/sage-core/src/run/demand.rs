@@ -119,7 +119,7 @@ impl Run {
         let mut pools = operation.pools.clone();
         // One turn at a time: who shares a session waits for it here, without a slot.
         let session = operation.session.as_ref().filter(|name| !crate::expr::is_dynamic(&name.text));
-        pools.extend(session.map(|name| (format!("{SESSION_POOL}{}", name.text), 1)));
+        pools.extend(session.map(|name| (format!("{SESSION_POOL}{}", self.session_called(&name.text)), 1)));
         let demand = Demand {
             pools,
             targets: operation.targets.clone(),

@@ -56,7 +56,8 @@ impl Run {
 
     /// The time since the last event, if all of it was waiting. Between two owners there is no such time.
     pub(super) fn measure_wait(&mut self, event: &Event, now: u64) {
-        let between = matches!(event, Event::RunOpened(_) | Event::RunEdited(_) | Event::RunRewound(_));
+        use Event::{RunEdited, RunForked, RunOpened, RunRewound};
+        let between = matches!(event, RunOpened(_) | RunEdited(_) | RunRewound(_) | RunForked(_));
         if !between && self.only_waits() {
             self.tally.measured.waited_ms += now.saturating_sub(self.updated_ms);
         }

@@ -17,6 +17,7 @@ mod cached;
 mod calls;
 mod decide;
 mod demand;
+mod fork;
 mod layout;
 mod limits;
 mod measure;
@@ -51,7 +52,7 @@ pub use step::{
 
 use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;
-use crate::event::{Frozen, LimitsChanged, LoopTime, PauseReason, Payload, Settings};
+use crate::event::{ForkedFrom, Frozen, LimitsChanged, LoopTime, PauseReason, Payload, Settings};
 use crate::plan::Plan;
 use crate::port::Usage;
 use crate::template::{Kind, Operation};
@@ -192,6 +193,10 @@ pub struct Run {
     pub memo: HashMap<Digest, Arc<Output>>,
     /// Signals already taken: a signal delivered twice has one effect.
     pub signals: HashSet<String>,
+    /// The runs that this one goes on from, the last one last.
+    pub forks: Vec<ForkedFrom>,
+    /// What stands here for the sessions that steps name, where they were another run's.
+    pub sessions: BTreeMap<String, String>,
     by_path: HashMap<Arc<str>, StepId>,
     /// Steps whose last attempt has no known outcome, from before an edit.
     lost_paths: HashSet<Arc<str>>,

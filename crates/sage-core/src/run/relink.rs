@@ -52,7 +52,7 @@ impl Run {
     }
 
     /// A new owner has no attempt under way: what ran is unknown, what failed may try again.
-    fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool, dealt: bool) {
+    pub(super) fn reopen(&mut self, id: StepId, event: &RunOpened, was_open: bool, dealt: bool) {
         // A question needs nobody who waits for the answer.
         let asks = matches!(&self.step(id).state, State::Running(running) if running.ask.is_some());
         let durable = asks || self.kind(id) == Kind::Sleep;

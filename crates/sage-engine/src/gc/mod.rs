@@ -113,6 +113,7 @@ impl<'a> Gc<'a> {
         if self.policy.thorough {
             self.sweep_blobs();
             self.sweep_leftovers();
+            self.sweep_forks();
         }
         self.sweep_logs();
         self.sweep_inbox();

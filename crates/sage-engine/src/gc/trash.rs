@@ -26,6 +26,25 @@ impl Gc<'_> {
         }
     }
 
+    /// Forks that nobody has finished making.
+    pub(super) fn sweep_forks(&mut self) {
+        let forks = self.engine.project.forks();
+        for name in self.names(&forks) {
+            let path = forks.join(name);
+            if !self.is_abandoned(&path) {
+                continue;
+            }
+            let (name, bytes) = (self.shown(&path), super::tree_bytes(self.vfs(), &path));
+            let removed = if self.policy.dry_run { Ok(()) } else { self.vfs().remove_dir_all(&path) };
+            let item =
+                super::Item { category: Category::Leftovers, name, bytes, age_ms: None, feature: None };
+            match removed {
+                Ok(()) => self.report.removed(item),
+                Err(error) => self.report.failed(Category::Leftovers, item.name, error),
+            }
+        }
+    }
+
     /// From one moment to the next it is not where it was, also after a power cut. Gives its new place.
     pub(super) fn throw_away(&self, dir: &Path) -> io::Result<PathBuf> {
         let trash = self.trash();

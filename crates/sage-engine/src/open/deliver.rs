@@ -92,9 +92,7 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
             Err(OpenError::NoBudget { node: node.clone(), known: known.join(", ") })
         }
         Signal::Answer { step, choice, .. } => {
-            let id = run
-                .find(step)
-                .ok_or_else(|| OpenError::NoStep { feature: feature.into(), step: step.clone() })?;
+            let id = run.find(step).ok_or_else(|| OpenError::no_step(run, feature, step))?;
             match &run.step(id).state {
                 State::Unknown => Ok(()),
                 State::Running(running) => match &running.ask {

@@ -8,6 +8,7 @@ mod detach;
 mod earlier;
 mod find;
 mod fold;
+mod fork;
 pub mod history;
 mod own;
 mod preview;
@@ -36,6 +37,7 @@ use crate::registry;
 use crate::run_loop::{Affinity, CommitMode, LoopError, RunLoop};
 use crate::vfs::Vfs;
 pub use fold::Fold;
+pub use fork::ForkRequest;
 pub use preview::Kept;
 
 /// The local engine: one project, everything that can be done with its runs.
@@ -76,12 +78,16 @@ pub enum OpenError {
     Owned { feature: String, owner: Option<Owner> },
     #[error("`{feature}` has an open run ({status})")]
     Open { feature: String, status: &'static str },
+    #[error("`{0}` is the name of a feature already")]
+    Taken(String),
+    #[error("cannot make the fork ready: {0}")]
+    Fork(String),
     #[error("no run of `{0}`")]
     Unknown(String),
     #[error("the last run of `{0}` was cancelled without a checkpoint and cannot be resumed")]
     NotResumable(String),
-    #[error("no step `{step}` in `{feature}`")]
-    NoStep { feature: String, step: String },
+    #[error("no step `{step}` in `{feature}`{}", near_text(.near))]
+    NoStep { feature: String, step: String, near: Option<String> },
     #[error("step `{step}` does not wait for an answer; it is {state}")]
     NoQuestion { step: String, state: &'static str },
     #[error("`{choice}` is not a choice of step `{step}`: {choices}")]
@@ -116,8 +122,22 @@ pub enum OpenError {
     Io { what: &'static str, source: std::io::Error },
 }
 
+fn near_text(near: &Option<String>) -> String {
+    near.as_ref().map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
+
 fn owner_text(owner: &Option<Owner>) -> String {
     owner.as_ref().map_or("another process".into(), |owner| format!("process {}", owner.pid))
+}
+
+impl OpenError {
+    /// With the nearest name that there is.
+    fn no_step(run: &Run, feature: &str, step: &str) -> OpenError {
+        let phases = run.plan().template.phases.iter().map(|phase| phase.id.as_str());
+        let names = run.live_steps().map(|step| step.path.as_ref()).chain(phases);
+        let near = sage_core::diagnostic::nearest(step, names).map(str::to_string);
+        OpenError::NoStep { feature: feature.into(), step: step.into(), near }
+    }
 }
 
 /// Things worth telling that are no errors.

@@ -46,20 +46,20 @@ impl Engine {
         }
         let now = self.clock.now_ms();
         if let Some(edit) = request.edit {
-            self.refuse_unanswered(&run)?;
+            self.refuse_unanswered(&run, false)?;
             let edited = Event::from(edit);
             run.apply(&edited, now)?;
             journal.append(edited.kind(), now, &edited)?;
         }
         if let Some(from) = request.from {
-            self.refuse_unanswered(&run)?;
+            self.refuse_unanswered(&run, false)?;
             let step = self.find_step(&run, feature, &from)?;
             let rewound = Event::from(RunRewound { from: step });
             run.apply(&rewound, now)?;
             journal.append(rewound.kind(), now, &rewound)?;
         }
         if refresh {
-            self.refuse_unanswered(&run)?;
+            self.refuse_unanswered(&run, false)?;
             self.refresh(&mut run, &mut journal, &drifted, now)?;
         }
         let unattended = request.unattended.is_some();
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// A step's path or a phase's. Without a round, the newest one is meant.
-    fn find_step(&self, run: &Run, feature: &str, name: &str) -> Result<String, OpenError> {
+    pub(super) fn find_step(&self, run: &Run, feature: &str, name: &str) -> Result<String, OpenError> {
         if let Some(number) = run.plan().find(name) {
             return Ok(run.step(run.scopes[0].steps[number as usize]).path.to_string());
         }
@@ -85,14 +85,15 @@ impl Engine {
         }
         match run.find(name) {
             Some(_) => Ok(name.to_string()),
-            None => Err(OpenError::NoStep { feature: feature.into(), step: name.into() }),
+            None => Err(OpenError::no_step(run, feature, name)),
         }
     }
 
-    fn refuse_unanswered(&self, run: &Run) -> Result<(), OpenError> {
+    /// With a living owner nothing that runs is lost.
+    pub(super) fn refuse_unanswered(&self, run: &Run, alive: bool) -> Result<(), OpenError> {
         let asks = |id| {
             let lost = matches!(run.step(id).state, State::Unknown)
-                || (matches!(run.step(id).state, State::Running(_)) && run.holds_slot(id));
+                || (!alive && matches!(run.step(id).state, State::Running(_)) && run.holds_slot(id));
             lost && run.operation(id).on_unknown.asks(run.step(id).repeatable)
         };
         match run.step_ids().find(|&id| asks(id)) {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::world::{World, simulate};
 
-const INNER: &str = "
+pub const INNER: &str = "
 name: inner
 phases:
   - id: deep
@@ -25,7 +25,7 @@ phases:
     operations: { id: sum, type: shell, params: { run: 'ms=1' } }
 ";
 
-const OUTER: &str = "
+pub const OUTER: &str = "
 name: outer
 phases:
   - id: first
@@ -61,7 +61,7 @@ fn go(world: &World) -> Result<Run, String> {
     })
 }
 
-fn results(world: &World, run: &Run) -> BTreeMap<String, Value> {
+pub fn results(world: &World, run: &Run) -> BTreeMap<String, Value> {
     let blobs = world.engine().blobs(&run.id);
     let value = |o: &sage_core::run::Output| value_of(o, Face::Filtered, &blobs).unwrap();
     run.steps.iter().filter_map(|s| Some((s.path.to_string(), value(s.output.as_deref()?)))).collect()

@@ -7,6 +7,7 @@ mod cache_crashes;
 mod cache_stale;
 mod crashes;
 mod figures;
+mod fork;
 mod gc;
 mod hedges;
 mod quotas;

@@ -61,12 +61,16 @@ pub fn style() -> Style {
 /// Runs to the end or a pause and says how it went.
 pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<ExitCode, Failure> {
     owned.notices.iter().for_each(tell);
-    belong::began(engine, &owned.run_loop.run().inputs, &owned.run_loop.run().id);
+    let forked = owned.run_loop.run().forked_from().is_some();
+    // A ticket belongs to the run that was started for it.
+    if !forked {
+        belong::began(engine, &owned.run_loop.run().inputs, &owned.run_loop.run().id);
+    }
     if let Some(warning) = engine.limits.warning() {
         eprintln!("note: {warning}");
     }
     // A new run is shown from its first event on, a resumed one from this owner's.
-    let new = owned.run_loop.run().tally.opened <= 1;
+    let new = owned.run_loop.run().tally.opened <= 1 && !forked;
     let from_seq = if new { 0 } else { owned.head.seq.saturating_sub(1) };
     let options = Options { from_seq, color: color(), width: None, until_closed: false, no_wait };
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);

@@ -50,6 +50,8 @@ struct Start {
     attempt: u32,
     /// The calls of the path up to then.
     calls: usize,
+    /// In the run that this one was forked from.
+    elsewhere: bool,
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -101,7 +103,12 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
             // What this version cannot read was refused by the fold already.
             let Ok(event) = Event::parse(record.kind, record.data) else { return Ok(()) };
             match event {
-                Event::StepStarted(e) => start(&mut past, record.seq, &e.step, e.key, e.parts.read(), e.attempt),
+                Event::RunForked(_) => {
+                    past.values_mut().flat_map(|past| &mut past.starts).for_each(|it| it.elsewhere = true);
+                }
+                Event::StepStarted(e) => {
+                    start(&mut past, record.seq, &e.step, e.key, e.parts.read(), e.attempt)
+                }
                 Event::StepReused(e) => {
                     start(&mut past, record.seq, &e.step, e.key, e.parts.read(), 0);
                     let newest = past.get_mut(&*e.step).and_then(|past| past.starts.last_mut());
@@ -130,7 +137,7 @@ fn start(
 ) {
     let past = past.entry(step.to_string()).or_default();
     let (key, calls) = (key.to_string(), past.calls.len());
-    past.starts.push(Start { seq, key, parts, reused: false, attempt, calls });
+    past.starts.push(Start { seq, key, parts, reused: false, attempt, calls, elsewhere: false });
 }
 
 /// One sentence, and the parts of the key that changed since the step last ran.
@@ -146,8 +153,12 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             (reason, Vec::new())
         }
         _ if step.children.is_some() => (holds(run, id), Vec::new()),
+        _ if last.is_some_and(|last| last.elsewhere) => (taken_over(run), Vec::new()),
         _ if step.taken().is_some() => (taken(step), Vec::new()),
         _ => match (last, past) {
+            (Some(last), Some(past)) if last.reused && is_elsewhere(past, last) => {
+                (format!("{}: the key {} is the same", taken_over(run), short(&last.key)), Vec::new())
+            }
             (Some(last), _) if last.reused => (
                 format!("reused: a finished step of this run has the same key {}", short(&last.key)),
                 Vec::new(),
@@ -157,6 +168,18 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             _ => ("failed before it could start".into(), Vec::new()),
         },
     }
+}
+
+fn taken_over(run: &Run) -> String {
+    run.forked_from().map_or_else(
+        || "taken over from another run".into(),
+        |from| format!("taken over from `{}` ({})", from.feature, from.run),
+    )
+}
+
+/// Whether what it was reused from was made in the run that this one was forked from.
+fn is_elsewhere(past: &Past, last: &Start) -> bool {
+    past.starts.iter().rev().find(|it| !it.reused && it.key == last.key).is_some_and(|it| it.elsewhere)
 }
 
 fn holds(run: &Run, id: StepId) -> String {
@@ -187,7 +210,8 @@ fn taken(step: &Step) -> String {
 fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
     let before = past.starts.iter().rev().nth(1).filter(|start| start.key != last.key);
     let changed = before.map(|before| differences(past, before, last)).unwrap_or_default();
-    let again = past.starts.iter().filter(|start| start.key == last.key && !start.reused).count();
+    let same = |start: &&Start| start.key == last.key && !start.reused && !start.elsewhere;
+    let again = past.starts.iter().filter(same).count();
     let mut why = if !changed.is_empty() {
         format!("ran again, because this changed: {}", changed.join(", "))
     } else if again > 1 {
@@ -199,6 +223,8 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
                 "earlier attempts failed, were stopped or were asked for again"
             }
         )
+    } else if past.starts.iter().any(|start| start.elsewhere) {
+        format!("ran again in this fork, {}", fork_text(run))
     } else {
         "ran for the first time".into()
     };
@@ -217,6 +243,10 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
         why.push_str("; its script went on without it");
     }
     (why, changed)
+}
+
+fn fork_text(run: &Run) -> String {
+    run.forked_from().map_or_else(String::new, |from| format!("which goes on from `{}`", from.step))
 }
 
 fn differences(past: &Past, before: &Start, now: &Start) -> Vec<String> {
@@ -279,6 +309,7 @@ fn detail(past: Option<&Past>) {
     for start in past.map(|past| past.starts.as_slice()).unwrap_or_default() {
         let what = match (start.reused, start.attempt) {
             (true, _) => "reused".to_string(),
+            (false, attempt) if start.elsewhere => format!("attempt {attempt} of the run it was forked from"),
             (false, 0) => "from an earlier run".to_string(),
             (false, attempt) => format!("attempt {attempt}"),
         };

@@ -57,6 +57,9 @@ impl From<OpenError> for Failure {
             OpenError::Open { feature, .. } => Failure::new(Kind::Conflict, message)
                 .hint(format!("sage resume {feature}"))
                 .hint(format!("sage run {feature} --new    (give the open run up)")),
+            OpenError::Taken(feature) => Failure::new(Kind::Conflict, message)
+                .hint("--as <another name>")
+                .hint(format!("sage status {feature}")),
             OpenError::Unknown(_) => Failure::usage(message).hint("sage list"),
             OpenError::NotResumable(feature) => Failure::failed(message).hint(format!("sage run {feature}")),
             OpenError::NoStep { feature, .. } => {

@@ -22,6 +22,7 @@ mod dry_run;
 mod explain;
 pub(crate) mod failure;
 pub(crate) mod flags;
+mod fork;
 mod gc;
 mod graph_command;
 pub(crate) mod handoff;
@@ -100,6 +101,8 @@ enum Command {
     Run(run::Asked),
     /// Go on with a feature's last run; nothing that is finished runs again
     Resume(resume::Args),
+    /// Go on from a step of a run in another way, as a run of its own; the first one stays as it is
+    Fork(fork::Args),
     /// Say why a step ran, was reused or waits
     Explain(explain::Args),
     /// List the runs of this project
@@ -215,7 +218,11 @@ impl Command {
     fn looks_at_runs(&self) -> bool {
         match self {
             Command::Resume(args) => !args.is_supervised(),
-            Command::Run(_) | Command::Explain(_) | Command::List(_) | Command::Status(_) => true,
+            Command::Run(_)
+            | Command::Fork(_)
+            | Command::Explain(_)
+            | Command::List(_)
+            | Command::Status(_) => true,
             Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
             _ => false,
         }
@@ -232,6 +239,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Init(args) => init::execute(context, args),
         Command::Run(args) => run::execute(context, args),
         Command::Resume(args) => resume::execute(context, args),
+        Command::Fork(args) => fork::execute(context, args),
         Command::Explain(args) => explain::execute(context, args),
         Command::List(args) => list::execute(context, args),
         Command::Status(args) => status::execute(context, args),

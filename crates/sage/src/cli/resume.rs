@@ -77,7 +77,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     // Read only where something of the old run is needed: a large journal is not folded twice for nothing.
     let before = if edited || args.limits.given() { Some(engine.read(&feature)?.run) } else { None };
     let edit = match &before {
-        Some(run) if edited => Some(edit(context, &args, run)?),
+        Some(run) if edited => {
+            Some(edit(context, args.template.as_deref(), &args.limits, args.show.json, run)?)
+        }
         _ => None,
     };
     let settings = match &before {
@@ -129,18 +131,25 @@ fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Res
     ended
 }
 
-fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure> {
+/// What a changed template or changed inputs make of a run.
+pub(super) fn edit(
+    context: &Context,
+    template: Option<&str>,
+    limits: &Limits,
+    json: bool,
+    run: &Run,
+) -> Result<RunEdited, Failure> {
     let catalog = Catalog::of(context);
     let mut inputs = run.inputs.clone();
-    inputs.extend(args.limits.inputs(&run.plan().template.inputs)?);
-    let Some(name) = &args.template else {
+    inputs.extend(limits.inputs(&run.plan().template.inputs)?);
+    let Some(name) = template else {
         return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
     };
-    let ready = catalog.load(name, &mut diagnostics::reporter(args.show.json))?;
-    let default = args.limits.agent.as_deref().or(run.settings.agent.as_deref());
+    let ready = catalog.load(name, &mut diagnostics::reporter(json))?;
+    let default = limits.agent.as_deref().or(run.settings.agent.as_deref());
     check_agents(context, &ready, default)?;
     check_programs(context, &ready, default)?;
-    warnings::before_run(context, &ready, args.show.json);
+    warnings::before_run(context, &ready, json);
     for (key, value) in &ready.template.inputs {
         inputs.entry(key.clone()).or_insert_with(|| value.clone());
     }
@@ -148,7 +157,7 @@ fn edit(context: &Context, args: &Args, run: &Run) -> Result<RunEdited, Failure>
 }
 
 /// Before an edited run goes on: what of the old one is still in the plan, what is new, what is gone.
-fn tell_edit(run: &Run, edit: &RunEdited) {
+pub(super) fn tell_edit(run: &Run, edit: &RunEdited) {
     let Some(plan) = sage_core::load::reload(&edit.template).ok().and_then(|t| Plan::new(t).ok()) else {
         return;
     };

@@ -66,6 +66,14 @@ impl Lines {
                 Some(format!("template replaced: {}", run.plan().template.name))
             }
             Event::RunRewound(rewound) => Some(format!("going back to {}", rewound.from)),
+            Event::RunForked(forked) => {
+                let steps = plural(run.tally.total.into(), "step");
+                let from = &forked.from;
+                Some(format!(
+                    "forked from {} at {}: {} of {steps} taken over",
+                    from.feature, from.step, run.tally.reused
+                ))
+            }
             Event::RunImported(imported) => {
                 let count = match imported.results.len() as u64 {
                     0 => plural(imported.phases.len() as u64, "phase"),

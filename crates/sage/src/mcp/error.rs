@@ -150,6 +150,7 @@ impl From<OpenError> for ToolError {
             OpenError::Open { feature, .. } => of(Code::Conflict)
                 .hint(format!("{} to go on with it", call_text("sage_workflow_resume", feature)))
                 .hint(format!("or {} to give it up", call_text("sage_workflow_cancel", feature))),
+            OpenError::Taken(feature) => of(Code::Conflict).hint(status(feature)),
             OpenError::Unknown(_) => of(Code::NotFound).hint("sage_workflow_list"),
             OpenError::NotResumable(feature) => {
                 of(Code::NoCheckpoint).hint(call_text("sage_workflow_execute", feature))
@@ -169,7 +170,7 @@ impl From<OpenError> for ToolError {
             | OpenError::Event(_)
             | OpenError::Lost { .. }
             | OpenError::Checkpoint(_) => of(Code::Corrupted).hint("type: sage verify"),
-            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Io { .. } => {
+            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Fork(_) | OpenError::Io { .. } => {
                 of(Code::Filesystem).hint("type: sage doctor")
             }
         }

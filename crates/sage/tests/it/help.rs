@@ -6,6 +6,7 @@ const COMMANDS: &[&str] = &[
     "init",
     "run",
     "resume",
+    "fork",
     "explain",
     "list",
     "status",

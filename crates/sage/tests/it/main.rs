@@ -25,6 +25,7 @@ mod examples;
 mod faults;
 mod flows;
 mod foreign;
+mod fork;
 mod gc;
 mod handoff;
 mod hedges;

@@ -203,8 +203,7 @@ impl Life {
         let mut found = Vec::new();
         let watermark = self.head.filter(|_| self.rng.one_in(2));
         let result = recover(&self.vfs, dir(), watermark, |record| {
-            let (payload, blob, _): (u64, Option<Digest>, &str) =
-                serde_json::from_str(record.data).unwrap();
+            let (payload, blob, _): (u64, Option<Digest>, &str) = serde_json::from_str(record.data).unwrap();
             found.push((payload, blob));
             Ok::<_, JournalError>(())
         });
