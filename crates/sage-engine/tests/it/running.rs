@@ -603,7 +603,9 @@ fn role_and_isolation_are_parts_of_the_key_only_when_they_are_given() {
             ),
         );
         world.events().into_iter().find_map(|(_, event)| match event {
-            Event::StepStarted(started) => Some(started.parts.keys().cloned().collect::<Vec<_>>().join(" ")),
+            Event::StepStarted(started) => {
+                Some(started.parts.read().keys().cloned().collect::<Vec<_>>().join(" "))
+            }
             _ => None,
         })
     };

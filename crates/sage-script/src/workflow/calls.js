@@ -8,8 +8,9 @@
   const RealPromise = Promise;
   const settle = (value) => new RealPromise((resolve) => resolve(value));
   const refuse = (error) => new RealPromise((_, reject) => reject(error));
-  const open = new Map();
-  const mapGet = Map.prototype.get, mapSet = Map.prototype.set, mapDelete = Map.prototype.delete;
+  // With its methods as its own: nobody can change them.
+  const { get, set, delete: remove, keys } = Map.prototype;
+  const open = Object.assign(new Map(), { get, set, remove, keys });
   let cancelled = false;
   let group;
 
@@ -36,6 +37,11 @@
     return typeof stack === "string" ? stack : "";
   };
 
+  // JSON. A whole number is the same in both forms, and most keys are one.
+  const keyed = (key) => {
+    if (key === undefined) return "";
+    return typeof key === "number" && (key | 0) === key ? `${key}` : stringify(key) ?? "";
+  };
   const plain = (text) => `${text}`.toWellFormed();
 
   // `soft`: a call that fails or is cancelled gives null, as `agent()` of Claude Code does.
@@ -45,7 +51,7 @@
     }
     let answer;
     try {
-      answer = host.call(stringify(operation), plain(label), plain(phase ?? group ?? ""), key === undefined ? "" : stringify(key) ?? "");
+      answer = host.call(stringify(operation), plain(label), plain(phase ?? group ?? ""), keyed(key));
     } catch (error) {
       return refuse(failure(error.message, "invalid", label, site()));
     }
@@ -55,13 +61,13 @@
     const stack = known ? undefined : site();
     if (!known) host.at(stack);
     return new RealPromise((resolve, reject) => {
-      apply(mapSet, open, [slot, { resolve, reject, label, stack, soft }]);
+      open.set(slot, { resolve, reject, label, stack, soft });
     });
   };
 
   const taken = (slot) => {
-    const entry = apply(mapGet, open, [slot]);
-    apply(mapDelete, open, [slot]);
+    const entry = open.get(slot);
+    open.remove(slot);
     return entry;
   };
   const stop = (entry) => {

@@ -8,11 +8,14 @@
 //! unchanged script sees exactly what it saw, `Promise.race` included.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use sage_core::digest::Digest;
 use sage_core::port::script::{CallOutcome, NewCall, Recorded, Settled};
 use serde_json::Value;
+
+/// Keys are hashes already.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
 pub(super) struct Record {
@@ -66,7 +69,10 @@ pub(super) struct Made {
 
 impl Record {
     pub fn new(calls: Vec<Recorded>, settled: Vec<Settled>) -> Record {
-        let mut record = Record { known: HashMap::with_capacity(calls.len()), ..Record::default() };
+        let mut record = Record {
+            known: HashMap::with_capacity_and_hasher(calls.len(), Default::default()),
+            ..Record::default()
+        };
         for call in calls {
             record.number(call.number);
             record.known.insert((call.identity, call.ordinal), call.number);

@@ -12,7 +12,8 @@
   const { keys } = Object;
   const own = new Set(["key", "label", "phase", "params"]);
 
-  const names = (extra) => {
+  const none = [];
+  const optionNames = (extra) => {
     const all = new Set([...own, ...(extra ?? []), ...fields]);
     return [...all].filter((name) => !Object.hasOwn(instead, name)).sort();
   };
@@ -25,15 +26,16 @@
     if (options !== undefined && (options === null || typeof options !== "object" || Array.isArray(options))) {
       throw new TypeError(`${who}: options must be an object`);
     }
-    for (const name of keys(options ?? {})) {
-      const value = options[name];
+    const names = options === undefined ? none : keys(options);
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i], value = options[name];
       if (value === undefined) continue;
       if (name === "params") all = { ...all, ...value };
       else if (own.has(name)) ours[name] = value;
       else if (extra?.has(name)) all = { ...all, [name]: value };
       else if (Object.hasOwn(instead, name)) throw new TypeError(`${who}: no option \`${name}\` in code: use ${instead[name]}`);
       else if (fields.has(name)) op[name] = value;
-      else throw unknown(`${who}: no option`, name, names(extra));
+      else throw unknown(`${who}: no option`, name, optionNames(extra));
     }
     if (keys(all).length > 0) op.params = all;
     return { op, ours };
