@@ -141,7 +141,7 @@ fn what_is_left_of_a_fork_that_was_killed_goes_with_its_age() {
     }
     let days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3 * 86_400);
     std::fs::File::open(&old).unwrap().set_modified(days_ago).unwrap();
-    sage.sage("gc").exit(0).stdout_has("forks/run_01");
+    sage.sage("gc").exit(0).stdout_has("leftovers       1");
     assert!(!old.exists() && new.exists());
     assert_eq!(sage.engine().latest("x").iter().count(), 1);
 }
