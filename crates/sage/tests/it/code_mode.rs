@@ -59,7 +59,7 @@ fn code_needs_no_servers_and_fails_with_its_own_lines() {
     sage.sage("code run fetches.ts").exit(2).stderr_has("no files, network or packages");
     sage.write("both.ts", "export const a = 1;\nreturn a");
     sage.sage("code run both.ts")
-        .exit(2)
+        .exit(1)
         .stderr_has("both.ts:1:1")
         .stderr_has("write `export default value`");
     sage.sage("code run none.ts").exit(2).stderr_has("cannot read `none.ts`");
