@@ -61,7 +61,8 @@ impl Blobs {
         let path = self.path(&digest);
         let stored = match self.get(&digest) {
             // Whoever wrote it may have been killed before it could sync the directory.
-            Ok(_) => vfs::sync_ancestors(self.vfs.as_ref(), &self.dir),
+            Ok(_) if self.durable().is_empty() => vfs::sync_ancestors(self.vfs.as_ref(), &self.dir),
+            Ok(_) => self.vfs.sync_dir(&self.dir),
             Err(_) => self.write(&path, bytes),
         };
         stored.map_err(|source| BlobError::Io { op: "keep", path, source })?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use sage_core::event::{CORE_VERSION, RunStarted};
+use sage_core::event::RunStarted;
 use sage_core::run::{Output, Run, Status};
 use sage_core::wire::{self, PhaseResult, WorkflowMetrics};
 use serde_json::{Map, Value, json};
@@ -178,6 +178,9 @@ pub fn image(run: &Run, durable: Head, blobs: &Blobs) -> Map<String, Value> {
     if let Some(started) = how_it_began(run) {
         image.insert("started".into(), started);
     }
+    if let Ok(been) = serde_json::to_value(run.been_before()) {
+        image.insert("been".into(), been);
+    }
     image
 }
 
@@ -188,7 +191,7 @@ fn how_it_began(run: &Run) -> Option<Value> {
         return None;
     }
     let started = RunStarted {
-        core: CORE_VERSION,
+        core: run.core,
         run: run.id.clone(),
         feature: run.feature.clone(),
         title: run.title.clone(),

@@ -46,8 +46,10 @@ pub(crate) fn import(
     let now = engine.clock.now_ms();
     let mut run = Run::start(&started, now)?;
     let lost = lost_steps(&loaded.doc, &phases).saturating_sub(called as u32);
-    let first = RunImported { from: from.into(), phases, lost, results: Vec::new() };
-    let more = |results| RunImported { phases: BTreeMap::new(), lost: 0, results, ..first.clone() };
+    let been = loaded.doc.get("been").and_then(|been| serde_json::from_value(been.clone()).ok());
+    let first = RunImported { from: from.into(), phases, lost, results: Vec::new(), been };
+    let more =
+        |results| RunImported { phases: BTreeMap::new(), lost: 0, results, been: None, ..first.clone() };
     let more: Vec<RunImported> = calls.into_iter().map(more).collect();
     let imported: Vec<Event> = std::iter::once(first).chain(more).map(Event::from).collect();
     for event in &imported {

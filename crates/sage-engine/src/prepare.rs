@@ -80,6 +80,8 @@ pub struct Facts {
     scope_inputs: Option<Payload>,
     steps: BTreeMap<String, Seen>,
     item: Option<(Payload, u32)>,
+    /// In a fork: the feature that it comes from, and the sessions that were used there.
+    forked: Option<(String, BTreeSet<String>)>,
     /// What a synthesis puts together.
     sources: Vec<StepSource>,
     /// Of a step that code called: its parameters, with the results that it may see.
@@ -173,8 +175,19 @@ impl Request {
             text.transpose().map_err(|e| format!("`{name}`: {e}"))
         };
         let output = rendered("output", &operation.output)?;
-        let session = rendered("session", &operation.session)?;
+        let session = match self.session_before(&operation.session, &context) {
+            None => rendered("session", &operation.session)?,
+            known => known,
+        };
         self.start(params, output, session)
+    }
+
+    /// In a fork: the name that the session had in the run that it comes from, if it was used there.
+    fn session_before(&self, session: &Option<Source>, context: &Value) -> Option<String> {
+        let (feature, known) = self.facts.forked.as_ref()?;
+        let mut context = context.clone();
+        context["feature"] = feature.as_str().into();
+        expr::render(&session.as_ref()?.text, &context).ok().filter(|name| known.contains(name))
     }
 
     /// What a script calls is as it is; only a named operation's own text is still to be filled in.
@@ -389,6 +402,10 @@ impl Facts {
             scope_inputs: scope.inputs.clone().filter(|_| !called),
             steps: numbers.into_iter().map(entry).collect(),
             item,
+            forked: run
+                .forks
+                .first()
+                .map(|from| (from.feature.clone(), run.sessions.keys().cloned().collect())),
             given: step.call.as_ref().map(|call| call.params.clone()),
             sources: if run.kind(id) == Kind::Synthesize { run.sources(id) } else { Vec::new() },
         }

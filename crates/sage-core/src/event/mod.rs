@@ -29,8 +29,9 @@ use crate::digest::Digest;
 use crate::policy::FailureClass;
 use crate::port::Usage;
 
-/// Version of the fold; the first event of a run carries the one that wrote it.
-pub const CORE_VERSION: u32 = 1;
+/// Version of the fold; the first event of a run carries the one that wrote it. Since 2, scripts and workflows
+/// try again as a whole.
+pub const CORE_VERSION: u32 = 2;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {

@@ -166,6 +166,18 @@ pub struct ForkedFrom {
     pub step: String,
 }
 
+/// Who a run was before, as far as that matters: its chance and its sessions come from there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Been {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forks: Vec<ForkedFrom>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<String, String>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunImported {
@@ -178,6 +190,8 @@ pub struct RunImported {
     /// What scripts had called. Many are told in several such events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<KeptResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub been: Option<Been>,
 }
 
 /// A result that outlives its journal: whatever has the key, has the result.

@@ -41,8 +41,9 @@ impl Run {
 
     /// It failed with tries left: it stays open until somebody has decided.
     pub(super) fn may_retry(&mut self, id: StepId, class: FailureClass) -> bool {
+        // Journals of the first version know nothing of it.
         let retry = &self.operation(id).retry;
-        let more = retry.covers(class) && self.step(id).tries + 1 < retry.attempts;
+        let more = self.core >= 2 && retry.covers(class) && self.step(id).tries + 1 < retry.attempts;
         if more {
             self.to_retry.insert(id);
         }

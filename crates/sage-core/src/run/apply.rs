@@ -62,6 +62,8 @@ impl Run {
             tally: Tally { turn_ms: now, ..Tally::default() },
             memo: Default::default(),
             signals: Default::default(),
+            core: event.core,
+            origin: None,
             forks: Vec::new(),
             sessions: Default::default(),
             by_path: Default::default(),
@@ -358,6 +360,7 @@ impl Run {
 
     fn imported(&mut self, event: &RunImported, now: u64) {
         self.measure_lost(event.lost);
+        self.been(event);
         for KeptResult { key, result, full, artifacts } in event.results.clone() {
             self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts }));
         }

@@ -291,6 +291,18 @@ impl Run {
         let returned = |id: &StepId| self.calls(*id).is_some_and(Calls::has_returned);
         let scripts: Vec<StepId> = self.scripts.iter().copied().filter(returned).collect();
         scripts.into_iter().for_each(|script| self.give_up(script, now));
+        // As are workflows that took too long.
+        let given_up = |&id: &StepId| {
+            let step = self.step(id);
+            let leaves = matches!(step.state, State::Open { cancelling: true, .. }) && step.failure.is_some();
+            leaves && !step.gone && matches!(step.children.as_deref(), Some(Children::Scope(_)))
+        };
+        let workflows: Vec<StepId> = self.step_ids().filter(given_up).collect();
+        for workflow in workflows {
+            let mut queue = Vec::new();
+            self.cancel_children(workflow, &mut queue, now);
+            self.drain(queue, now);
+        }
     }
 
     /// Whether what failed in here was told to a script that is still under way.

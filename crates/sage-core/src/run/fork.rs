@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::budget::Ledger;
-use crate::event::{ForkedFrom, OpenMode, RunForked, RunOpened, RunRewound};
+use crate::event::{Been, ForkedFrom, OpenMode, RunForked, RunImported, RunOpened, RunRewound};
 use crate::port::Fork;
 use crate::run::step::State;
 use crate::run::{FoldError, PhaseId, Run, Status, StepId, Tally};
@@ -36,6 +36,26 @@ impl Run {
         self.apply(&RunRewound { from: event.from.step.clone() }.into(), now)?;
         self.begin_account(now);
         Ok(())
+    }
+
+    /// The first run of which this one is what came of it: by a fork, or after a loss.
+    pub fn origin(&self) -> &str {
+        let forked = || self.forks.first().map(|from| from.run.as_str());
+        self.origin.as_deref().or_else(forked).unwrap_or(&self.id)
+    }
+
+    /// What a checkpoint must know of the runs before.
+    pub fn been_before(&self) -> Been {
+        let (forks, sessions) = (self.forks.clone(), self.sessions.clone());
+        Been { run: Some(self.origin().to_string()), forks, sessions }
+    }
+
+    /// After a loss: it is still who it was.
+    pub(super) fn been(&mut self, event: &RunImported) {
+        if let Some(been) = &event.been {
+            (self.origin, self.forks) = (been.run.clone(), been.forks.clone());
+            self.call_sessions(&been.sessions);
+        }
     }
 
     /// Where the run was forked from, if it was.
@@ -94,6 +114,9 @@ impl Run {
 
     /// Money, time and attempts begin at nothing.
     fn begin_account(&mut self, now: u64) {
+        // Who waits is ranked by the run's start: out of the queue before that changes.
+        let ready: Vec<StepId> = self.ready_steps().collect();
+        ready.iter().for_each(|&id| self.dequeue(id));
         let mut reused = 0;
         for id in self.step_ids() {
             let step = self.step_mut(id);
@@ -114,6 +137,7 @@ impl Run {
         let Tally { total, settled, failed, .. } = self.tally;
         self.tally = Tally { total, settled, failed, reused, turn_ms: now, ..Tally::default() };
         (self.started_ms, self.updated_ms) = (now, now);
+        ready.iter().for_each(|&id| self.enqueue(id));
         // A cap that was raised for the source was raised for what it had spent.
         self.raised.clear();
         self.ledger = Ledger::default();

@@ -193,6 +193,10 @@ pub struct Run {
     pub memo: HashMap<Digest, Arc<Output>>,
     /// Signals already taken: a signal delivered twice has one effect.
     pub signals: HashSet<String>,
+    /// The version of the fold that its journal was begun with.
+    pub core: u32,
+    /// The run that this one was, before its journal was lost.
+    pub(crate) origin: Option<String>,
     /// The runs that this one goes on from, the last one last.
     pub forks: Vec<ForkedFrom>,
     /// What stands here for the sessions that steps name, where they were another run's.

@@ -69,8 +69,14 @@ impl Run {
             State::Failed | State::Cancelled | State::Blocked if again && !dealt && !self.concluded(id) => {
                 self.reset(id)
             }
+            // What becomes of what it holds is judged anew.
+            State::Open { cancelling: false, .. } if self.holds_scope(id) => self.step_mut(id).failure = None,
             _ => {}
         }
+    }
+
+    fn holds_scope(&self, id: StepId) -> bool {
+        matches!(self.step(id).children.as_deref(), Some(Children::Scope(_)))
     }
 
     /// It failed, but what it belongs to was reached without it (k of n, tolerated): resuming repeats nothing.

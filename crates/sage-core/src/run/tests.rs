@@ -373,3 +373,21 @@ fn an_edit_keeps_what_was_finished_by_key() {
     assert_eq!(story.run.tally.reused, 1);
     story.refold();
 }
+
+/// Who waits is ranked by how long the run lasts; a fork begins to count anew.
+// covers: R5, P9
+#[test]
+fn a_fork_of_an_old_run_starts_each_step_once() {
+    let mut story = Story::new(BRANCHES);
+    story.succeed("a/short");
+    story.now += 10 * crate::run::ready::AGEING_MS;
+    let from = ForkedFrom { run: "run_1".into(), feature: "f".into(), step: "a/short".into() };
+    story.tell(RunForked { from, sessions: Default::default() });
+    story.tell(RunOpened::new(OpenMode::Start, 1));
+    let wanted = story.wanted();
+    assert_eq!(story.run.ready_count() as usize, wanted.len());
+    story.succeed("a/short");
+    assert!(!story.wanted().contains(&"a/short".to_string()), "{:?}", story.wanted());
+    assert_eq!(story.run.ready_count() as usize, story.wanted().len());
+    story.refold();
+}

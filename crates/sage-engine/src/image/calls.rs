@@ -19,7 +19,7 @@ use crate::results::{pack, unpack};
 
 /// Results of so many bytes make a chunk.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Of many scripts that have little each, more than this is a chunk all the same.
+/// Of many scripts that have little each, more than this in all makes smaller chunks.
 const RECENT_BYTES: usize = 256 * 1024;
 /// What a result takes besides itself.
 const AROUND_BYTES: usize = 250;
@@ -50,25 +50,21 @@ impl Kept {
     pub fn image(&mut self, run: &Run, blobs: &Blobs) -> Option<Value> {
         let scripts: Vec<StepId> = run.step_ids().filter(|&id| is_under_way(run, id)).collect();
         self.chunks.retain(|id, _| scripts.contains(id));
-        let (mut chunks, mut recent, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for id in scripts {
-            let (rest, size) = self.follow(run, id, blobs);
-            chunks.extend(self.chunks.get(&id).into_iter().flatten().map(|chunk| chunk.blob));
-            recent.extend(rest);
-            bytes += size;
+        let mut rests: Vec<Rest> = scripts.iter().map(|&id| self.follow(run, id, blobs)).collect();
+        if rests.iter().map(|rest| rest.bytes).sum::<usize>() > RECENT_BYTES {
+            let much = RECENT_BYTES / (2 * rests.len());
+            rests.iter_mut().filter(|rest| rest.bytes >= much).for_each(|rest| self.close(run, rest, blobs));
         }
-        if bytes > RECENT_BYTES
-            && let Some(blob) = stored(&recent, blobs)
-        {
-            chunks.push(blob);
-            recent.clear();
-        }
+        let of = |id: &StepId| self.chunks.get(id).into_iter().flatten().map(|chunk| chunk.blob);
+        let chunks: Vec<Pointer> = scripts.iter().flat_map(of).collect();
+        let recent: Vec<KeptResult> = rests.into_iter().flat_map(|rest| rest.results).collect();
         (!chunks.is_empty() || !recent.is_empty()).then(|| json!({"chunks": chunks, "recent": recent}))
     }
 
     /// Makes chunks of what has ended in a script, as far as it fills them; gives the rest and its size.
-    fn follow(&mut self, run: &Run, id: StepId, blobs: &Blobs) -> (Vec<KeptResult>, usize) {
-        let Some(calls) = run.calls(id) else { return Default::default() };
+    fn follow(&mut self, run: &Run, id: StepId, blobs: &Blobs) -> Rest {
+        let nothing = Rest { script: id, from: 0, results: Vec::new(), bytes: 0 };
+        let Some(calls) = run.calls(id) else { return nothing };
         let chunks = self.chunks.entry(id).or_default();
         let mut at = 0;
         let known = chunks.iter().take_while(|chunk| {
@@ -92,8 +88,29 @@ impl Kept {
                 (results, bytes, from) = (Vec::new(), 0, place + 1);
             }
         }
-        (results, bytes)
+        Rest { script: id, from, results, bytes }
     }
+
+    /// Makes a chunk of what would not have filled one.
+    fn close(&mut self, run: &Run, rest: &mut Rest, blobs: &Blobs) {
+        let ends = run.calls(rest.script).and_then(|calls| calls.ended.get(rest.from..)).unwrap_or_default();
+        let (Some(first), Some(last), Some(blob)) = (ends.first(), ends.last(), stored(&rest.results, blobs))
+        else {
+            return;
+        };
+        let chunk = Chunk { first: first.serial, last: last.serial, ends: ends.len(), blob };
+        self.chunks.entry(rest.script).or_default().push(chunk);
+        rest.results.clear();
+    }
+}
+
+/// What a script has besides its chunks.
+struct Rest {
+    script: StepId,
+    /// The first end of it.
+    from: usize,
+    results: Vec<KeptResult>,
+    bytes: usize,
 }
 
 impl Chunk {

@@ -146,6 +146,10 @@ impl Engine {
         vfs::create_dir_durable(vfs, to).map_err(failed)?;
         let (old, new) = (Blobs::new(self.vfs.clone(), from), Blobs::new(self.vfs.clone(), to));
         for digest in blobs {
+            // Data of steps may look like a blob's name.
+            if !vfs.exists(&old.path(digest)).map_err(failed)? {
+                continue;
+            }
             if vfs.hard_link(&old.path(digest), &new.path(digest)).is_err() {
                 let bytes = old.get(digest).map_err(|error| failed(std::io::Error::other(error)))?;
                 new.put(&bytes).map_err(|error| failed(std::io::Error::other(error)))?;

@@ -82,6 +82,12 @@ impl Scripts {
         self.queued == 0 && self.delayed.is_empty() && self.running.values().all(Script::rests)
     }
 
+    /// It begins anew, with nothing called.
+    pub(super) fn forget(&mut self, id: StepId) {
+        self.running.remove(&id);
+        self.aside.remove(&id);
+    }
+
     pub(super) fn computes(&self, id: StepId) -> bool {
         self.running.get(&id).is_some_and(|script| !script.rests())
     }
@@ -107,6 +113,7 @@ impl RunLoop {
         self.scripts.delayed.retain(|id, _| goes_on && run.wants_retry(*id));
         if self.run.open_scripts().is_empty() && self.scripts.running.is_empty() {
             self.scripts.queued = 0;
+            self.scripts.aside.clear();
             return Ok(());
         }
         if !self.running() {
@@ -216,7 +223,7 @@ impl RunLoop {
             input: unpack(&calls.input, &self.around.blobs).map_err(|error| error.to_string())?,
             feature: self.run.feature.clone(),
             title: self.run.title.clone(),
-            seed: seed(&format!("{} {}", self.run.id, self.run.step(id).path)),
+            seed: seed(&format!("{} {}", self.run.origin(), self.run.step(id).path)),
             now_ms: self.run.step(id).started_ms,
             budget: self.run.token_cap(),
             limits: self.around.script_limits,

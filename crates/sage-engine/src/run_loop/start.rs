@@ -72,6 +72,7 @@ impl RunLoop {
         match prepared {
             Prepared::Skip => self.emit(StepSkipped { step }).map(drop),
             Prepared::Expand(into) => {
+                self.scripts.forget(id);
                 self.emit(StepExpanded { step, into })?;
                 self.watch_step(id);
                 Ok(())

@@ -15,7 +15,7 @@ pub enum Fault {
     Threw(Thrown),
     #[error("it used more than {0} ms of CPU time without waiting for anything")]
     Cpu(u64),
-    #[error("it used more than {0} bytes of memory")]
+    #[error("it used more than {} of memory", size(*.0))]
     Memory(usize),
     /// It was told to end from outside.
     #[error("it was stopped")]
@@ -23,6 +23,11 @@ pub enum Fault {
     /// The engine itself could not go on.
     #[error("{0}")]
     Broken(String),
+}
+
+/// `50 MB`, where it is whole ones.
+fn size(bytes: usize) -> String {
+    if bytes.is_multiple_of(1 << 20) { format!("{} MB", bytes >> 20) } else { format!("{bytes} bytes") }
 }
 
 /// What was thrown.

@@ -252,7 +252,12 @@ impl Driver {
             Some(at) => format!(" (after the call at {at})"),
             None => String::new(),
         };
-        broken(format!("`{}` was cut off: {fault}{after}", self.start.program.name))
+        let more = match fault {
+            Fault::Memory(_) => "; `[scripts] memory` in sage.toml gives it more",
+            Fault::Cpu(_) => "; `[scripts] cpu` in sage.toml gives it more",
+            _ => "",
+        };
+        broken(format!("`{}` was cut off: {fault}{after}{more}", self.start.program.name))
     }
 }
 

@@ -184,10 +184,10 @@ fn is_elsewhere(past: &Past, last: &Start) -> bool {
 
 fn holds(run: &Run, id: StepId) -> String {
     let steps = plural(run.children(id).len() as u64, "step");
-    let own = run.calls(id).and(run.step(id).failure.as_ref());
-    match own {
-        Some(failure) => format!("made {steps}; {}: {}", failure.class.name(), one_line(&failure.message)),
-        None => format!("holds {steps}"),
+    let holds = if run.calls(id).is_some() { "made" } else { "holds" };
+    match &run.step(id).failure {
+        Some(failure) => format!("{holds} {steps}; {}: {}", failure.class.name(), one_line(&failure.message)),
+        None => format!("{holds} {steps}"),
     }
 }
 

@@ -74,7 +74,8 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
         Status::Paused { .. } => commands.push(resume("goes on where it stopped")),
     }
     // What was stopped for its budget has nothing more to say.
-    let telling = failed_steps(run).into_iter().find(|&id| !is_budget(run, id));
+    let says = |id: StepId| run.step(id).children.is_none() && !is_budget(run, id);
+    let telling = failed_steps(run).into_iter().find(|&id| says(id));
     if let Some(id) = telling {
         let command = format!("sage logs {feature} {}", argument(&run.step(id).path));
         commands.push((command, "shows what it said"));

@@ -120,11 +120,12 @@ fn open(state: &State) -> bool {
     !state.settled() && !asks(state)
 }
 
-/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where; what
-/// one has dealt with is none.
+/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where, a
+/// workflow by taking too long; what a script has dealt with is none.
 pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
-    let own = |id: StepId| run.step(id).children.is_none() || run.calls(id).is_some();
-    let failed = |&id: &StepId| own(id) && matches!(run.step(id).state, State::Failed) && !run.is_handled(id);
+    let is_failed = |id: StepId| matches!(run.step(id).state, State::Failed);
+    let own = |id: StepId| run.calls(id).is_some() || !run.children(id).into_iter().any(is_failed);
+    let failed = |&id: &StepId| is_failed(id) && own(id) && !run.is_handled(id);
     run.step_ids().filter(failed).collect()
 }
 

@@ -79,9 +79,8 @@ pub(crate) fn approve_command(run: &Run, id: StepId) -> String {
     match &run.step(id).state {
         State::Running(running) => match running.ask.as_deref() {
             Some(ask) if !ask.choices.iter().any(|choice| choice == "approve") => {
-                let choices: Vec<String> =
-                    ask.choices.iter().map(|choice| super::text::argument(choice)).collect();
-                format!("{command} -c {}", choices.join("|"))
+                // Quoted as a whole: pasted as it is, it answers nothing.
+                format!("{command} -c {}", super::text::argument(&format!("<{}>", ask.choices.join("|"))))
             }
             _ => command,
         },

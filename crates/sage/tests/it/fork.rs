@@ -355,3 +355,50 @@ fn a_forked_step_begins_at_the_commit_that_it_began_at() {
     assert_eq!(git(&sage, &["status", "--porcelain"]), before);
     assert_eq!(git(&sage, &["symbolic-ref", "HEAD"]), "refs/heads/main");
 }
+
+// covers: R5, R21
+#[test]
+fn chance_and_data_that_looks_like_blobs_are_taken_over_too() {
+    let sage = code::flow(
+        r#"
+  await sage.shell(`echo ${Math.random()} >> ran`, { label: "dice" });
+  const file = { bytes: 3, sha: "a".repeat(64) };
+  await sage.shell(`echo '${JSON.stringify(file)}'`, { label: "manifest", params: { json: true } });
+  await sage.shell("echo last >> ran", { label: "last" });
+  return 1;"#,
+    );
+    sage.sage("run x -t t").exit(0);
+    sage.sage("fork x --from main/last --as y").exit(0);
+    sage.sage("fork y --from main/last --as z").exit(0);
+    let (dice, last): (Vec<String>, Vec<String>) = sage.lines("ran").into_iter().partition(|it| it != "last");
+    assert_eq!((dice.len(), last.len()), (1, 3), "{dice:?}");
+    // Nor does a lost journal throw the dice again.
+    std::fs::remove_file(sage.latest_dir("z").join("journal.jsonl")).unwrap();
+    sage.sage("resume z --from main/last").exit(0);
+    assert_eq!(sage.lines("ran").iter().filter(|it| *it != "last").count(), 1);
+}
+
+// covers: S3, R5
+#[test]
+fn a_session_that_is_named_after_its_feature_is_forked() {
+    let (sage, fake) = talk();
+    let sage = sage.template("t", &TALK.replace("session: talk", "session: '{{ feature }}-talk'"));
+    sage.sage("run x -t t").exit(1);
+    sage.write("go", "");
+    sage.sage("fork x --from p/check --as y").exit(0);
+    assert_eq!(continuity(&sage, "y", "p/two"), "forked");
+    assert!(said(&fake)[1].contains("answer 1"), "{}", said(&fake)[1]);
+}
+
+// covers: S3, R5
+#[test]
+fn a_fork_whose_journal_is_lost_still_talks_for_itself() {
+    let (sage, _fake) = talk();
+    sage.sage("run x -t t").exit(1);
+    sage.sage("fork x --from p/check --as y").exit(1);
+    std::fs::remove_file(sage.latest_dir("y").join("journal.jsonl")).unwrap();
+    sage.write("go", "");
+    sage.sage("resume y").exit(0);
+    let source = Store::new(sage.path(".sage/sessions")).load("talk").unwrap();
+    assert_eq!(source.turns.len(), 1, "the source's alone");
+}

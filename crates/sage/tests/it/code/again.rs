@@ -232,3 +232,52 @@ fn a_workflow_step_has_a_timeout_and_tries() {
     sage.assert_nothing_alive();
     assert!(sage.lines("ran").is_empty(), "nothing after it has begun");
 }
+
+/// What took too long is over, also for the owner after the one that was killed while it ended.
+// covers: R21, R8
+#[test]
+fn a_workflow_that_took_too_long_is_over_after_a_kill() {
+    let slow = "trap '' TERM; echo slow >> ran; while [ ! -e go ]; do sleep 0.05; done; echo end >> ran";
+    let sage = Sage::new()
+        .template("inner", &format!("name: inner\nphases: [{{ id: i, operations: [{{ id: slow, type: shell, params: {{ run: \"{slow}\" }} }}] }}]"))
+        .template("t", "name: t\nphases: [{ id: p, operations: [{ id: w, type: workflow, timeout: 300ms, params: { template: inner } }] }]");
+    let mut running = sage.spawn("run x -t t");
+    let dir = sage.path(".sage/state");
+    let journal = || sage.latest_dir("x").join("journal.jsonl");
+    let over = || std::fs::read_to_string(journal()).is_ok_and(|text| text.contains("\"step.returned\""));
+    running.until(|| dir.exists() && sage.engine().latest("x").is_some() && over(), "the end of its time");
+    running.kill();
+    sage.write("go", "");
+    sage.sage("resume x").exit(1).stdout_has("timeout");
+    assert!(!sage.lines("ran").contains(&"end".to_owned()), "{:?}", sage.lines("ran"));
+}
+
+/// A script that is put aside and whose phase begins again is another one.
+// covers: R21, P8
+#[test]
+fn a_script_that_was_put_aside_begins_again_with_its_phase() {
+    let text = r#"
+name: t
+phases:
+  - id: z
+    operations:
+      - { id: h, type: shell, pool: x, params: { run: "while [ ! -e go ]; do sleep 0.01; done" } }
+  - id: p
+    operations:
+      - id: s1
+        type: script
+        params:
+          code: |
+            export default async (sage) => { await sage.shell("echo s1 >> ran", { pool: "x" }); return 1; };
+      - id: s2
+        type: script
+        params:
+          code: |
+            export default async (sage) => { await sage.shell("touch two", { label: "two" }); return 2; };
+      - { id: f, type: shell, retry: { attempts: 1, progressive: true }, params: { run: "while [ ! -e two ]; do sleep 0.01; done; test -e again || { touch again; exit 1; }; touch go" } }
+"#;
+    let sage = Sage::new().template("t", text);
+    sage.write("sage.toml", "[pools]\nx = 1\n[scripts]\nmaxLiving = 1\n");
+    sage.sage("run x -t t").exit(0);
+    assert!(ran(&sage).contains(&"s1".to_owned()));
+}
