@@ -81,3 +81,14 @@ fn many_calls_make_no_large_checkpoint() {
     // Whose journal is lost stays as it is, for people to look at.
     sage.sage("verify").exit(1).stdout_has("2 runs, 1 damaged");
 }
+
+// covers: R21, R4
+#[test]
+fn the_dice_are_not_thrown_again() {
+    let sage =
+        flow("await sage.shell(`echo ${Math.random()} >> ran`); await sage.approve('go on?'); return 1;");
+    sage.sage("run x -t t").exit(4);
+    lose_journal(&sage);
+    sage.sage("resume x").exit(4).stderr_has("finished calls of scripts: 1");
+    assert_eq!(ran(&sage).len(), 1);
+}
