@@ -76,7 +76,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     };
     let owned = engine.fork(request).map_err(|error| unknown(&engine, error))?;
     if !silent {
-        tell(owned.run_loop.run());
+        tell(owned.run_loop.run(), edited);
     }
     if background::wanted(context, args.detach) {
         owned.notices.iter().for_each(drive::tell);
@@ -102,8 +102,13 @@ fn unknown(engine: &Engine, error: OpenError) -> Failure {
     }
 }
 
-fn tell(run: &Run) {
+fn tell(run: &Run, edited: bool) {
     let Some(from) = run.forked_from() else { return };
+    if edited {
+        // What is the same is only known when its turn has come.
+        eprintln!("forked from {}: {} and what depends on it runs again", from.feature, from.step);
+        return;
+    }
     let steps = plural(u64::from(run.tally.total), "step");
     eprintln!(
         "forked from {}: {} of {steps} taken over; {} and what depends on it runs again",

@@ -103,7 +103,8 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
             (true, true) => "(yours)",
             (true, false) => " (yours)",
         };
-        print(format_args!("{name:width$}  {steps:>4} steps  {about}{own}\n"));
+        let word = if steps == "1" { "step " } else { "steps" };
+        print(format_args!("{name:width$}  {steps:>4} {word}  {about}{own}\n"));
     }
     Ok(())
 }
