@@ -115,6 +115,10 @@ struct Teller {
 impl Teller {
     fn fault(&self, fault: Fault) -> FromWorker {
         match fault {
+            // A promise may bring it instead of the engine.
+            Fault::Threw(thrown) if thrown.is_out_of_memory() => {
+                failed(FailureKind::Memory, "the code needs more memory than it may have")
+            }
             Fault::Threw(thrown) => {
                 let import =
                     thrown.message.contains("find export") || thrown.message.starts_with("no module");
