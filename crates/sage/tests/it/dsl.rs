@@ -229,6 +229,16 @@ pub fn processes_with(wanted: impl Fn(&[u8]) -> bool) -> Vec<u32> {
     found
 }
 
+/// In the project, with no settings but the repository's own.
+#[track_caller]
+pub fn git(sage: &Sage, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(sage.root()).args(args).env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
 /// A process that is there and has not ended.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -1,13 +1,11 @@
 //! `sage fork`: another way from a step on, beside the first one. What really runs appends a line to `ran`.
 
-use std::process::Command;
-
 use sage_agents::fake_llm::FakeLlm;
 use sage_agents::session::Store;
 use serde_json::{Value, json};
 
 use crate::code;
-use crate::dsl::{DEADLINE, Random, Sage, long, wait_until};
+use crate::dsl::{DEADLINE, Random, Sage, git, long, wait_until};
 
 /// `a -> b -> c`, and `aside`; `b` waits for the file `go` if it is told to.
 const CHAIN: &str = r#"
@@ -305,14 +303,6 @@ fn a_fork_knows_what_was_known_at_its_step_and_no_more() {
     let told = &told[5];
     assert!(told.contains("answer 1") && told.contains("answer 4") && !told.contains("answer 5"), "{told}");
     assert!(!told.contains("answer 2") && !told.contains("answer 3"), "{told}");
-}
-
-fn git(sage: &Sage, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(sage.root()).args(args).env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
 fn commit(sage: &Sage, message: &str) -> String {

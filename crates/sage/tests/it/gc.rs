@@ -1,12 +1,11 @@
 //! `sage gc`: what goes, what stays, and that nothing is half gone.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::dsl::{DEADLINE, Sage, long, wait_until};
+use crate::dsl::{DEADLINE, Sage, git, long, wait_until};
 
 const FINE: &str = "
 name: fine
@@ -62,14 +61,6 @@ fn age(path: &Path, days: u64) {
     }
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
     std::fs::File::open(path).unwrap().set_modified(then).unwrap();
-}
-
-fn git(sage: &Sage, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(sage.root()).args(args).env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
 fn repository(sage: &Sage) {

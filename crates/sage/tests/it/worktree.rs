@@ -1,8 +1,6 @@
 //! `isolation: worktree` through the binary: steps side by side, a kill in the middle, the user's checkout.
 
-use std::process::Command;
-
-use crate::dsl::{DEADLINE, Sage, wait_until};
+use crate::dsl::{DEADLINE, Sage, git, wait_until};
 
 const TEMPLATE: &str = "
 name: team
@@ -25,14 +23,6 @@ phases:
     dependencies: [build]
     operations: { id: missing, type: shell, isolation: worktree, expect: { files: [nowhere.txt] }, params: { run: 'echo x > x.txt' } }
 ";
-
-fn git(sage: &Sage, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(sage.root()).args(args).env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
-}
 
 // covers: S6, R5, P8
 #[test]

@@ -1,7 +1,5 @@
 //! The ten scripts, each with what it must give.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use super::{asked, project, value};
@@ -92,11 +90,7 @@ fn the_budget_refuses_further_agents() {
 }
 
 pub fn git(sage: &Sage, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(sage.root()).args(["-c", "user.name=u", "-c", "user.email=u@h"]).args(args);
-    let output = command.env("HOME", sage.root()).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    crate::dsl::git(sage, &[&["-c", "user.name=u", "-c", "user.email=u@h"], args].concat())
 }
 
 pub fn with_git(sage: &Sage) {
