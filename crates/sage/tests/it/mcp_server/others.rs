@@ -113,6 +113,8 @@ fn runs_can_be_read_as_resources() {
         let mut client = Client::start(&sage, era);
         client.call("sage_workflow_execute", json!({"feature": "x", "template": "slow", "waitMs": 0})).good();
         wait_until(|| sage.path("up").exists(), DEADLINE, "the slow step");
+        let alone = || sage.journal("x").succeeded().iter().any(|step| step == "p/quick");
+        wait_until(alone, DEADLINE, "the end of the quick one");
         let listed = client.ask("resources/list", json!({}));
         let uris: Vec<&str> =
             listed["resources"].as_array().unwrap().iter().map(|it| it["uri"].as_str().unwrap()).collect();
