@@ -34,7 +34,11 @@ fn what_failed_runs_again_and_what_was_done_does_not() {
     let sage = flow(
         r#"
   await sage.shell("echo one >> ran");
-  const [a, b] = await Promise.all([sage.shell("echo two >> ran; echo a"), sage.shell("echo three >> ran; [ -e mended ]")]);
+  // It fails only after the other has ended: a script that has failed stops what it called.
+  const last = sage.shell("echo three >> ran; until [ -e two ]; do sleep 0.01; done; [ -e mended ]");
+  const a = await sage.shell("echo two >> ran; echo a");
+  await sage.shell("touch two");
+  const b = await last;
   return a.stdout + b.exitCode;"#,
     );
     sage.sage("run x -t t").exit(1);
