@@ -61,7 +61,9 @@ impl Blobs {
         let path = self.path(&digest);
         let stored = match self.get(&digest) {
             // Whoever wrote it may have been killed before it could sync the directory.
-            Ok(_) if self.durable().is_empty() => vfs::sync_ancestors(self.vfs.as_ref(), &self.dir),
+            Ok(_) if self.durable().is_empty() => {
+                vfs::sync_between(self.vfs.as_ref(), vfs::parent(&self.dir), &self.dir)
+            }
             Ok(_) => self.vfs.sync_dir(&self.dir),
             Err(_) => self.write(&path, bytes),
         };

@@ -11,6 +11,9 @@ use crate::vfs::{self, Vfs};
 const GITIGNORE: &str =
     "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n";
 
+/// In `state`: its directories have been synced.
+const DURABLE: &str = ".durable";
+
 #[derive(Clone, Debug)]
 pub struct Project {
     pub root: PathBuf,
@@ -103,7 +106,7 @@ impl Project {
     pub fn prepare(&self, vfs: &dyn Vfs) -> Result<(), ProjectError> {
         self.refuse_strange()?;
         let unwritable = |source| ProjectError::Unwritable { path: self.dir.clone(), source };
-        vfs.create_dir_all(&self.runs()).map_err(unwritable)?;
+        self.make_durable(vfs).map_err(unwritable)?;
         self.refuse_strange()?;
         self.close_to_others().map_err(unwritable)?;
         self.ignore_state(vfs).map_err(unwritable)?;
@@ -113,6 +116,26 @@ impl Project {
             .and_then(|mut file| vfs::write_all(file.as_mut(), b"ok"))
             .map_err(unwritable)?;
         vfs.remove_file(&probe).map_err(unwritable)
+    }
+
+    /// Creates the directories of runs. They are synced once: the mark is made after that, so where it is, they are
+    /// durable.
+    fn make_durable(&self, vfs: &dyn Vfs) -> io::Result<()> {
+        let (runs, mark) = (self.runs(), self.state().join(DURABLE));
+        if vfs.exists(&mark)? && vfs.exists(&runs)? {
+            return Ok(());
+        }
+        // The project itself was there before, unless it is a simulated one.
+        let known = vfs.exists(&self.root)? && self.dir.starts_with(&self.root);
+        vfs.create_dir_all(&runs)?;
+        match known {
+            true => vfs::sync_between(vfs, &self.root, &self.state())?,
+            false => vfs::sync_ancestors(vfs, &self.state())?,
+        }
+        match vfs.create_new(&mark) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// A `.sage` that came with a clone has the modes of the clone.

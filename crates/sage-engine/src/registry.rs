@@ -115,7 +115,7 @@ pub fn update(
 fn write(vfs: &dyn Vfs, path: &Path, document: &Document) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(document)?;
     text.push(b'\n');
-    vfs::write_atomic(vfs, path, &text)
+    vfs::replace(vfs, path, &text)
 }
 
 /// The document at `path`; a missing one is empty. An error says what is wrong with it.

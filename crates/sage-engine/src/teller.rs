@@ -59,7 +59,7 @@ impl Listener for Inbox {
 
     /// A wake that had been posted before has the same id and no second effect.
     fn tell(&self, wake: &Wake) -> io::Result<()> {
-        self.post(wake).map(drop).map_err(io::Error::other)
+        self.announce(wake).map(drop).map_err(io::Error::other)
     }
 }
 

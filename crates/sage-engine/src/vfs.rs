@@ -120,6 +120,11 @@ pub fn create_dir_durable(vfs: &dyn Vfs, dir: &Path) -> io::Result<()> {
     sync_ancestors(vfs, dir)
 }
 
+/// Syncs `dir` and the directories above it up to `top`, both included: enough where `top` itself is durable.
+pub fn sync_between(vfs: &dyn Vfs, top: &Path, dir: &Path) -> io::Result<()> {
+    dir.ancestors().take_while(|ancestor| ancestor.starts_with(top)).try_for_each(|dir| vfs.sync_dir(dir))
+}
+
 /// Syncs `dir` and every directory above it.
 ///
 /// Also those that exist already: whoever created them may have been killed before it could sync them. One
@@ -136,6 +141,11 @@ pub fn sync_ancestors(vfs: &dyn Vfs, dir: &Path) -> io::Result<()> {
 
 /// Writes `bytes` to a temporary file beside `path`, synced. The caller links or renames it.
 pub fn write_temp(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    write_aside(vfs, path, bytes, true)
+}
+
+/// As [`write_temp`]; without `durable` it survives the process, not a power cut.
+pub fn write_aside(vfs: &dyn Vfs, path: &Path, bytes: &[u8], durable: bool) -> io::Result<PathBuf> {
     let (temp, mut file) = loop {
         let temp = temp_name(path);
         match vfs.create_new(&temp) {
@@ -150,7 +160,7 @@ pub fn write_temp(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<PathBu
         if file.len()? != bytes.len() as u64 {
             return Err(io::Error::other("the file is not as long as what was written"));
         }
-        file.sync_all()
+        if durable { file.sync_all() } else { Ok(()) }
     });
     match written {
         Ok(()) => Ok(temp),
@@ -164,11 +174,18 @@ pub fn write_temp(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<PathBu
 /// Replaces `path` by `bytes` so that after a power cut it is the old or the new, never a mix.
 pub fn write_atomic(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = write_temp(vfs, path, bytes)?;
-    if let Err(error) = vfs.rename(&temp, path) {
-        discard(vfs, &temp);
-        return Err(error);
-    }
+    put_in_place(vfs, &temp, path)?;
     vfs.sync_dir(parent(path))
+}
+
+/// Replaces `path` by `bytes` in one step, without a sync: for documents that can be lost in a power cut.
+pub fn replace(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temp = write_aside(vfs, path, bytes, false)?;
+    put_in_place(vfs, &temp, path)
+}
+
+fn put_in_place(vfs: &dyn Vfs, temp: &Path, path: &Path) -> io::Result<()> {
+    vfs.rename(temp, path).inspect_err(|_| discard(vfs, temp))
 }
 
 /// Removes a temporary file on the way out of a failure, which is the error worth telling.

@@ -216,5 +216,5 @@ pub fn is_due(engine: &Engine, every_ms: u64) -> bool {
     if last.is_some_and(|last| last <= now && now - last < every_ms) {
         return false;
     }
-    vfs::write_atomic(engine.vfs.as_ref(), &path, format!("{now}\n").as_bytes()).is_ok()
+    vfs::replace(engine.vfs.as_ref(), &path, format!("{now}\n").as_bytes()).is_ok()
 }

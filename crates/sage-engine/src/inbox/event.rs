@@ -6,9 +6,9 @@ use sage_core::run::{Run, StepId};
 use sage_core::template::Kind;
 use sage_core::verdict::Verdict;
 use sage_core::wire::{errors, rfc3339};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::wake::{Deliverables, USUAL_PRIORITY, Wake, WakeType};
+use super::wake::{Deliverables, RECORD, USUAL_PRIORITY, Wake, WakeType};
 
 const SUMMARY_CHARS: usize = 500;
 /// Who speaks for a run as a whole.
@@ -128,6 +128,9 @@ fn of_step(seq: u64, run: &Run, id: StepId, kind: WakeType, what: String) -> Wak
 
 fn of_run(seq: u64, run: &Run, kind: WakeType, what: String) -> Wake {
     let known = [("feature", &run.feature), ("run", &run.id)];
+    let mut other: Map<String, Value> =
+        known.into_iter().map(|(name, value)| (name.into(), Value::String(value.clone()))).collect();
+    other.insert(RECORD.into(), seq.into());
     Wake {
         wake_id: format!("wake_{}_{seq}", run.id.trim_start_matches("run_")),
         kind,
@@ -140,6 +143,6 @@ fn of_run(seq: u64, run: &Run, kind: WakeType, what: String) -> Wake {
         summary: format!("{}: {what}", run.feature).chars().take(SUMMARY_CHARS).collect(),
         next_role: None,
         acknowledged: false,
-        other: known.into_iter().map(|(name, value)| (name.into(), Value::String(value.clone()))).collect(),
+        other,
     }
 }

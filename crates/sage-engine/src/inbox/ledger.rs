@@ -44,6 +44,11 @@ impl Handled {
         Ok(format!("{entry}\n"))
     }
 
+    /// No journal holds what it says.
+    fn must_last(&self) -> bool {
+        self.wake.as_ref().is_none_or(|wake| !wake.repeats_a_record())
+    }
+
     fn parse(line: &[u8]) -> Option<Handled> {
         let mut entry: Value = serde_json::from_slice(line).ok()?;
         let text = |field: &str| entry[field].as_str().map(str::to_string);
@@ -146,9 +151,10 @@ impl Ledger {
         }
     }
 
-    /// Makes entries durable. After an error nothing of them counts.
+    /// Makes entries durable, unless journals hold all that they say. After an error nothing of them counts.
     pub fn append(&mut self, disk: &DiskFs, entries: &[Handled]) -> io::Result<()> {
         let lines = entries.iter().map(Handled::line).collect::<io::Result<String>>()?;
+        let durable = entries.iter().any(Handled::must_last);
         let mut file = match disk.open_append(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = disk.create_new(self.path())?;
@@ -157,7 +163,8 @@ impl Ledger {
             }
             other => other?,
         };
-        let written = vfs::write_all(file.as_mut(), lines.as_bytes()).and_then(|()| file.sync_data());
+        let written = vfs::write_all(file.as_mut(), lines.as_bytes());
+        let written = written.and_then(|()| if durable { file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
             // Read anew before the next try: nobody can say what is on the disk.
             let _ = file.set_len(self.reader.offset);

@@ -57,6 +57,9 @@ pub const MAX_BYTES: u64 = 1 << 20;
 /// How long a file that cannot be understood must lie unchanged before it is judged: its writer may be slow.
 pub const GRACE: Duration = Duration::from_secs(1);
 
+/// The directories have been synced.
+const DURABLE: &str = ".durable";
+
 /// A project's inbox. Cheap to clone; opening it creates nothing.
 #[derive(Clone, Debug)]
 pub struct Inbox {
@@ -97,11 +100,15 @@ impl Inbox {
         self.dir.join("claimed")
     }
 
-    /// Makes the directories, so that they survive a power cut and somebody can drop a file.
+    fn dirs(&self) -> [PathBuf; 5] {
+        [self.new_dir(), self.taken_dir(), self.dead_dir(), self.tmp_dir(), self.claimed_dir()]
+    }
+
+    /// Makes the directories, so that files can be dropped.
     pub fn prepare(&self) -> io::Result<()> {
-        let dirs = [self.new_dir(), self.taken_dir(), self.dead_dir(), self.tmp_dir(), self.claimed_dir()];
+        let dirs = self.dirs();
         dirs.iter().map(PathBuf::as_path).chain([self.dir()]).try_for_each(refuse_link)?;
-        if dirs.iter().all(|dir| dir.is_dir()) && order::is_there(self) {
+        if dirs.iter().all(|dir| dir.is_dir()) {
             return Ok(());
         }
         // A project that was removed does not come back by a wake.
@@ -113,8 +120,25 @@ impl Inbox {
             self.disk.create_dir_all(dir)?;
             refuse_link(dir)?;
         }
-        dirs.iter().try_for_each(|dir| self.disk.sync_dir(dir))?;
-        vfs::sync_ancestors(&self.disk, &self.dir)
+        self.create_empty(&self.dir.join(ledger::FILE))
+    }
+
+    fn create_empty(&self, path: &Path) -> io::Result<()> {
+        match self.disk.create_new(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the directories survive a power cut. Once: the mark is made after the syncs.
+    fn make_durable(&self) -> io::Result<()> {
+        let mark = self.dir.join(DURABLE);
+        if self.disk.exists(&mark)? {
+            return Ok(());
+        }
+        self.dirs().iter().try_for_each(|dir| self.disk.sync_dir(dir))?;
+        vfs::sync_ancestors(&self.disk, &self.dir)?;
+        self.create_empty(&mark)
     }
 
     /// Names in a directory, sorted; none if there is no such directory.

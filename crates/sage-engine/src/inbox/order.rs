@@ -26,11 +26,6 @@ fn path(inbox: &Inbox) -> PathBuf {
     inbox.dir.join("order.lock")
 }
 
-/// Made after the directories are durable: where it is, they are.
-pub fn is_there(inbox: &Inbox) -> bool {
-    path(inbox).is_file()
-}
-
 /// The right to draw numbers, until it is dropped.
 #[derive(Debug)]
 pub struct Order {

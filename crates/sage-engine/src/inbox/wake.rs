@@ -9,6 +9,9 @@ use crate::clock::Clock;
 pub const USUAL_PRIORITY: u8 = 2;
 pub const LAST_PRIORITY: u8 = 3;
 
+/// Which record of its run's journal a wake repeats.
+pub const RECORD: &str = "record";
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wake {
     #[serde(rename = "wakeId")]
@@ -75,6 +78,11 @@ impl Wake {
             acknowledged: false,
             other: Map::new(),
         }
+    }
+
+    /// A journal holds what it says, so losing it in a power cut loses nothing.
+    pub fn repeats_a_record(&self) -> bool {
+        self.other.get(RECORD).is_some_and(Value::is_u64)
     }
 }
 

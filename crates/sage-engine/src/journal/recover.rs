@@ -230,9 +230,9 @@ fn open(
     if torn.is_some() || watermark != Some(survey.head) {
         file.sync_all().map_err(JournalError::io("sync", &path))?;
     }
-    // The first record is only written once the directories are durable.
+    // The first record is only written once the file's entry is durable.
     if survey.head == Head::EMPTY {
-        vfs::sync_ancestors(vfs, dir).map_err(JournalError::io("sync", dir))?;
+        vfs::sync_between(vfs, vfs::parent(dir), dir).map_err(JournalError::io("sync", dir))?;
     }
     Ok(Recovered {
         journal: Journal::resume(survey.head, survey.epoch.saturating_add(1)),

@@ -113,7 +113,8 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Creates the journal of a new run in `dir`. When this returns, file and directories survive a power cut.
+    /// Creates the journal of a new run in `dir`, a new directory of a durable one (`Project::prepare`). When this
+    /// returns, the file's entry survives a power cut.
     pub fn create(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join(FILE_NAME);
         let io = |op, path: &Path| {
@@ -121,14 +122,14 @@ impl JournalFile {
             move |source| JournalError::Io { op, path, source }
         };
         vfs.create_dir_all(dir).map_err(io("create", dir))?;
-        let mut file = match vfs.create_new(&path) {
+        let file = match vfs.create_new(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(JournalError::Exists { path });
             }
             result => result.map_err(io("create", &path))?,
         };
-        file.sync_all().map_err(io("sync", &path))?;
-        vfs::sync_ancestors(vfs.as_ref(), dir).map_err(io("sync", dir))?;
+        // Its content is synced with the first batch.
+        vfs::sync_between(vfs.as_ref(), vfs::parent(dir), dir).map_err(io("sync", dir))?;
         Ok(Self::resume(path, file, Head::EMPTY, 0))
     }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use sage_core::budget::History;
 
+use crate::vfs::{self, DiskFs};
+
 const FILE: &str = "usage.json";
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -22,10 +24,5 @@ pub(super) fn save(state: &Path, used: &History) {
         return;
     }
     let Ok(text) = serde_json::to_vec(used) else { return };
-    let temporary = state.join(format!(".{FILE}-{}", ulid::Ulid::generate()));
-    let written =
-        std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, state.join(FILE)));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
+    let _ = vfs::replace(&DiskFs::default(), &state.join(FILE), &text);
 }

@@ -5,6 +5,7 @@ use super::*;
 use crate::blobs::Blobs;
 use crate::digest::Digest;
 use crate::sim::Fault;
+use crate::vfs;
 
 /// What a run was told is safe.
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ struct Acked {
 /// Creates or recovers the journal, then commits four batches and two blobs. Stops at the first error.
 fn run(sim: &SimFs, acked: &mut Acked) -> Result<(), Box<dyn std::error::Error>> {
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
+    vfs::create_dir_durable(vfs.as_ref(), vfs::parent(dir()))?;
     let blobs = Blobs::new(Arc::clone(&vfs), dir().join("blobs"));
     let (mut journal, mut file) = match recover_values(&vfs, acked.head) {
         Ok((recovered, values)) => {
@@ -96,6 +98,7 @@ fn a_short_write_at_each_length_is_completed() {
     for len in 1..reference.bytes.len() {
         let sim = SimFs::new(0);
         let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
+        vfs::create_dir_durable(vfs.as_ref(), vfs::parent(dir())).unwrap();
         let mut file = JournalFile::create(&vfs, dir()).unwrap();
         sim.fail_at(sim.ops(), Fault::ShortWrite(len));
         let batch =

@@ -253,6 +253,8 @@ impl Life {
     /// Creates the journal; at times the process dies before anything is synced.
     fn create(&mut self) -> Result<(Journal, JournalFile), OpenError> {
         self.sent.clear();
+        let home = vfs::create_dir_durable(self.vfs.as_ref(), vfs::parent(dir()));
+        home.map_err(|_| OpenError::Power)?;
         if self.rng.one_in(4) {
             let half = self.vfs.create_dir_all(dir()).and_then(|()| self.vfs.create_new(&super::file()));
             return Err(if half.is_ok() { OpenError::Killed } else { OpenError::Power });
