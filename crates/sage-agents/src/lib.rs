@@ -18,6 +18,7 @@ mod claude;
 mod codex;
 mod command;
 mod complaint;
+mod evaluator;
 mod executor;
 mod fake;
 pub mod fake_llm;
@@ -40,6 +41,7 @@ mod talk;
 pub mod worktree;
 
 pub use agent::AgentConfig;
+pub use evaluator::{EVALUATE_ARG, Evaluators, worker_main as evaluate_main};
 pub use executor::{Executor, ExecutorConfig};
 pub use fake::{FAULTS, fake_agent_main};
 pub use fake_mcp::fake_mcp_main;

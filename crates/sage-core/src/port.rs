@@ -4,6 +4,7 @@
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
 mod ask;
+mod evaluator;
 mod fork;
 pub mod script;
 mod wakes;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+pub use evaluator::{Evaluator, Unguarded};
 pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
 

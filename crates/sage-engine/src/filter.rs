@@ -2,11 +2,13 @@
 //! The whole result is kept beside it, and how much was taken away is counted.
 
 use sage_core::event::{Filtered, Payload};
-use sage_core::expr::Jq;
+use sage_core::expr::Order;
+use sage_core::port::Evaluator;
 use sage_core::template::Operation;
 use serde_json::Value;
 
 use crate::blobs::Blobs;
+use crate::evaluate::evaluate;
 use crate::results::pack;
 use crate::tokens;
 use crate::trim::trim;
@@ -51,12 +53,10 @@ impl Filter {
         full: &Value,
         context: impl FnOnce() -> Result<Value, String>,
         blobs: &Blobs,
+        evaluator: &dyn Evaluator,
     ) -> Result<Sieved, String> {
         let mut value = match &self.jq {
-            Some(jq) => {
-                let context = context()?;
-                Jq::compile(jq).and_then(|jq| jq.one_or_null(full, &context)).map_err(|e| e.to_string())?
-            }
+            Some(jq) => evaluate(&Order::filter(jq, full, &context()?), evaluator)?,
             None => full.clone(),
         };
         if let Some(most) = self.max_tokens {

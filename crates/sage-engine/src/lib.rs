@@ -26,6 +26,7 @@ pub mod limits;
 pub mod lock;
 pub mod open;
 pub mod orchestration;
+mod pending;
 mod perform;
 mod pointer;
 mod prepare;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sage_core::event::{End, Estimate, Filtered};
 use sage_core::expr::ResultSchema;
 use sage_core::policy::{FailureClass, OnUnknown};
-use sage_core::port::{Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
+use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
 use sage_core::template::{Isolation, Kind, Operation};
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,7 @@ use crate::tokens;
 pub struct Attempt {
     pub executor: Arc<dyn StepExecutor>,
     pub blobs: Arc<Blobs>,
+    pub evaluator: Arc<dyn Evaluator>,
     pub cx: StepCx,
     pub call: StepCall,
     pub facts: Facts,
@@ -229,9 +230,10 @@ impl Attempt {
             return Ended::of(end, usage);
         }
         let (filter, facts, blobs) = (self.checks.filter.clone(), self.facts.clone(), self.blobs.clone());
+        let evaluator = self.evaluator.clone();
         let sieved = off_loop("`filter`", move || {
             let context = || facts.context(&blobs).map_err(|error| error.to_string());
-            filter.sieve(&result, context, &blobs)
+            filter.sieve(&result, context, &blobs, evaluator.as_ref())
         });
         match sieved.await {
             Ok(Sieved { result, full, filtered }) => {

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sage_core::digest::Digest;
-use sage_core::event::{Ask, Expansion, Payload};
-use sage_core::expr::{self, Jq, Language};
+use sage_core::event::{Expansion, Payload};
+use sage_core::expr::{self, Language, Order};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
+use sage_core::port::Evaluator;
 use sage_core::port::script::Dialect;
 use sage_core::run::{Children, Output, Run, StepId, StepSource};
 use sage_core::template::{Kind, Operation, Source};
@@ -18,6 +19,8 @@ use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
 use crate::called::{STEPS, VERBATIM};
+use crate::evaluate::evaluate;
+use crate::pending::Pending;
 use crate::pointer::pointer;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 use crate::run_loop::given;
@@ -42,13 +45,6 @@ pub struct Start {
     pub output: Option<String>,
     pub session: Option<String>,
     pub wait: Option<Pending>,
-}
-
-/// Kinds that wait instead of working.
-#[derive(Debug)]
-pub enum Pending {
-    Sleep { ms: u64 },
-    Approval { ask: Ask, deadline_ms: Option<u64> },
 }
 
 /// Everything that preparing needs, taken from the run at one moment. Outputs are shared, not copied.
@@ -136,14 +132,14 @@ impl Request {
         self.literal
     }
 
-    pub fn prepare(self, blobs: &Blobs) -> Prepared {
-        self.try_prepare(blobs).unwrap_or_else(Prepared::Invalid)
+    pub fn prepare(self, blobs: &Blobs, evaluator: &dyn Evaluator) -> Prepared {
+        self.try_prepare(blobs, evaluator).unwrap_or_else(Prepared::Invalid)
     }
 
-    fn try_prepare(self, blobs: &Blobs) -> Result<Prepared, String> {
+    fn try_prepare(self, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
         let operation = self.operation();
         if let Some((_, params)) = &self.call {
-            return self.called(unpack(params, blobs).map_err(|e| e.to_string())?, blobs);
+            return self.called(unpack(params, blobs).map_err(|e| e.to_string())?, blobs, evaluator);
         }
         if self.literal {
             let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
@@ -154,16 +150,17 @@ impl Request {
         // A fan-out decides once for all of its items.
         let asks = self.fan || self.facts.item.is_none();
         if let Some(when) = operation.when.as_ref().filter(|_| asks) {
-            let value = evaluate(&when.text, &context).map_err(|e| format!("`when`: {e}"))?;
+            let value = evaluate(&Order::value(&when.text, &context), evaluator);
+            let value = value.map_err(|e| format!("`when`: {e}"))?;
             if !expr::is_true(&value) {
                 return Ok(Prepared::Skip);
             }
         }
         if self.fan {
-            return self.fan_out(&context, blobs);
+            return self.fan_out(&context, blobs, evaluator);
         }
-        let params =
-            expr::render_params(operation.kind, &operation.params, &context).map_err(|e| e.to_string())?;
+        let params = evaluate(&Order::params(operation.kind, &operation.params, &context), evaluator)?;
+        let Value::Object(params) = params else { return Err("the parameters are lost".into()) };
         if operation.kind == Kind::Workflow {
             return self.sub_workflow(&params, blobs);
         }
@@ -171,11 +168,11 @@ impl Request {
             return self.code(params, blobs);
         }
         let rendered = |name: &str, source: &Option<Source>| {
-            let text = source.as_ref().map(|source| expr::render(&source.text, &context));
+            let text = source.as_ref().map(|source| render(&source.text, &context, evaluator));
             text.transpose().map_err(|e| format!("`{name}`: {e}"))
         };
         let output = rendered("output", &operation.output)?;
-        let session = match self.session_before(&operation.session, &context) {
+        let session = match self.session_before(&operation.session, &context, evaluator) {
             None => rendered("session", &operation.session)?,
             known => known,
         };
@@ -183,15 +180,20 @@ impl Request {
     }
 
     /// In a fork: the name that the session had in the run that it comes from, if it was used there.
-    fn session_before(&self, session: &Option<Source>, context: &Value) -> Option<String> {
+    fn session_before(
+        &self,
+        session: &Option<Source>,
+        context: &Value,
+        evaluator: &dyn Evaluator,
+    ) -> Option<String> {
         let (feature, known) = self.facts.forked.as_ref()?;
         let mut context = context.clone();
         context["feature"] = feature.as_str().into();
-        expr::render(&session.as_ref()?.text, &context).ok().filter(|name| known.contains(name))
+        render(&session.as_ref()?.text, &context, evaluator).ok().filter(|name| known.contains(name))
     }
 
     /// What a script calls is as it is; only a named operation's own text is still to be filled in.
-    fn called(&self, params: Value, blobs: &Blobs) -> Result<Prepared, String> {
+    fn called(&self, params: Value, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
         let operation = self.operation();
         let Value::Object(mut params) = params else { return Err("its parameters are lost".into()) };
         params.shift_remove(STEPS);
@@ -205,7 +207,7 @@ impl Request {
         {
             let mut context = self.facts.context(blobs).map_err(|e| e.to_string())?;
             context["params"] = Value::Object(params.clone());
-            let prompt = expr::render(prompt, &context).map_err(|e| format!("`prompt`: {e}"))?;
+            let prompt = render(prompt, &context, evaluator).map_err(|e| format!("`prompt`: {e}"))?;
             params.insert("prompt".into(), prompt.into());
         }
         let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
@@ -226,9 +228,10 @@ impl Request {
         Ok(Prepared::Expand(Expansion::Code { input, dialect }))
     }
 
-    fn fan_out(&self, context: &Value, blobs: &Blobs) -> Result<Prepared, String> {
+    fn fan_out(&self, context: &Value, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
         let Some(foreach) = &self.operation().foreach else { return Err("no `foreach`".into()) };
-        let value = evaluate(&foreach.text, context).map_err(|e| format!("`foreach`: {e}"))?;
+        let value = evaluate(&Order::value(&foreach.text, context), evaluator);
+        let value = value.map_err(|e| format!("`foreach`: {e}"))?;
         let Value::Array(items) = &value else {
             return Err(format!("`foreach` must yield a list, not {}", type_name(&value)));
         };
@@ -280,11 +283,7 @@ impl Request {
         let mut parts = self.base.clone();
         parts.rendered(&params);
         parts.text("output", output.as_deref());
-        let wait = match self.operation().kind {
-            Kind::Sleep => Some(Pending::Sleep { ms: sleep_ms(&params)? }),
-            Kind::Approval => Some(approval(&params)?),
-            _ => None,
-        };
+        let wait = Pending::of(self.operation().kind, &params)?;
         Ok(Prepared::Start(Box::new(Start { params, parts, output, session, wait })))
     }
 }
@@ -301,32 +300,22 @@ fn is_plain(operation: &Operation) -> bool {
     operation.type_name == operation.kind.name() && operation.kind != Kind::Workflow
 }
 
-fn evaluate(program: &str, context: &Value) -> Result<Value, expr::ExprError> {
-    Jq::compile(program)?.one(context, context)
+fn render(text: &str, context: &Value, evaluator: &dyn Evaluator) -> Result<String, String> {
+    match evaluate(&Order::text(text, context), evaluator)? {
+        Value::String(text) => Ok(text),
+        other => Ok(other.to_string()),
+    }
 }
 
 /// A condition over the context: `while` of a repeat.
-pub fn condition(program: &str, facts: &Facts, blobs: &Blobs) -> Result<bool, String> {
+pub fn condition(
+    program: &str,
+    facts: &Facts,
+    blobs: &Blobs,
+    evaluator: &dyn Evaluator,
+) -> Result<bool, String> {
     let context = facts.context(blobs).map_err(|e| e.to_string())?;
-    evaluate(program, &context).map(|value| expr::is_true(&value)).map_err(|e| e.to_string())
-}
-
-fn sleep_ms(params: &Map<String, Value>) -> Result<u64, String> {
-    let given = params.get("ms").or_else(|| params.get("for")).unwrap_or(&Value::Null);
-    sage_core::duration::from_json(given).map_err(|e| e.to_string())
-}
-
-fn approval(params: &Map<String, Value>) -> Result<Pending, String> {
-    let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_string);
-    let listed = params
-        .get("choices")
-        .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(Value::as_str).map(str::to_string).collect::<Vec<_>>());
-    let choices = listed.unwrap_or_else(|| vec!["approve".into(), "reject".into()]);
-    let ask = Ask { message: text("message").unwrap_or_default(), choices, default: text("default") };
-    let deadline_ms =
-        params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;
-    Ok(Pending::Approval { ask, deadline_ms })
+    evaluate(&Order::value(program, &context), evaluator).map(|value| expr::is_true(&value))
 }
 
 fn type_name(value: &Value) -> &'static str {

@@ -1,4 +1,4 @@
-//! Stands in for the `sage` binary in this crate's tests: keeper, fake agent, fake MCP server, and an owner that can be killed.
+//! Stands in for the `sage` binary in this crate's tests: keeper, evaluator, fake agent, fake MCP server, and an owner that can be killed.
 //!
 //! `own <project> <script>` runs one shell step with a children lock at `<project>/lock`, or the fake agent
 //! if the script is a JSON list, and prints the outcome and its own peak memory in KiB. With the name of a
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words.as_slice() {
+        [sage_agents::EVALUATE_ARG] => sage_agents::evaluate_main(),
         [sage_agents::KEEPER_ARG, ..] => keeper_main(args.into_iter().skip(1)),
         ["debug", "fake-agent", script, "--attempt", attempt] => {
             fake_agent_main(Path::new(script), attempt.parse().unwrap_or(1))

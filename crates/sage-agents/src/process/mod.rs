@@ -28,5 +28,6 @@ pub use resident::Resident;
 pub use run::{End, Finished, Limits, private_file, run};
 pub use signal::signal_name;
 pub use spawn::Spec;
+pub(crate) use spawn::hold_spawns;
 pub use sweep::{Marker, Swept, lock_holders, sweep};
 pub use tree::start_time;

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -18,6 +18,11 @@ use tokio::process::{Child, Command};
 use super::keeper::KEEPER_ARG;
 
 static SPAWN: Mutex<()> = Mutex::new(());
+
+/// While this is held, a child that is started inherits nothing of a run.
+pub(crate) fn hold_spawns() -> MutexGuard<'static, ()> {
+    SPAWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What to start. `program` is looked up in `PATH` of `env` or, without one there, of this process.
 #[derive(Clone, Debug)]
@@ -73,7 +78,7 @@ pub fn spawn<'a>(
         }
     }
 
-    let guard = SPAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = hold_spawns();
     let inherited = inherited.map(inheritable).collect::<io::Result<Vec<File>>>()?;
     let keeper = command.spawn();
     drop(inherited);

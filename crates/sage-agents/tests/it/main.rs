@@ -16,6 +16,7 @@ mod codex_bench;
 mod codex_faults;
 mod command;
 mod ending;
+mod evaluator;
 mod fake;
 mod fake_llm;
 mod foreign;

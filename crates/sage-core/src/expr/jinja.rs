@@ -239,15 +239,25 @@ fn treatment(kind: Kind, name: &str) -> Treatment {
 
 /// Has any parameter something to render? The counterpart of `render_params`.
 pub fn is_rendered_dynamic(kind: Kind, params: &Map<String, Value>) -> bool {
-    fn any(value: &Value) -> bool {
+    rendered_texts(kind, params).into_iter().any(is_dynamic)
+}
+
+/// The texts that `render_params` renders.
+pub(super) fn rendered_texts(kind: Kind, params: &Map<String, Value>) -> Vec<&str> {
+    fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
         match value {
-            Value::String(text) => is_dynamic(text),
-            Value::Array(items) => items.iter().any(any),
-            Value::Object(map) => map.iter().any(|(name, value)| !is_command(name) && any(value)),
-            _ => false,
+            Value::String(text) => texts.push(text),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+            Value::Object(map) => {
+                map.iter().filter(|(name, _)| !is_command(name)).for_each(|(_, value)| collect(value, texts));
+            }
+            _ => {}
         }
     }
-    params.iter().any(|(name, value)| treatment(kind, name) != Treatment::Never && any(value))
+    let mut texts = Vec::new();
+    let rendered = params.iter().filter(|(name, _)| treatment(kind, name) != Treatment::Never);
+    rendered.for_each(|(_, value)| collect(value, &mut texts));
+    texts
 }
 
 /// Nested `run` texts (a fake agent's turns) are commands like a shell step's.

@@ -2,11 +2,12 @@
 //!
 //! The text is bounded before it is parsed, because jaq's parser and compiler recurse: a template must not
 //! be able to overflow the stack. Definitions that call themselves are refused for the same reason at run
-//! time. What remains possible is a loop without end or a huge value; the engine's deadline is for that.
+//! time. What remains possible is a loop without end or a huge value: see `Order::is_tame`.
 
 use std::collections::BTreeSet;
 
 use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
+use jaq_core::load::parse::Term;
 use jaq_core::load::{self, Arena, File, Loader, Parser, span};
 use jaq_core::{Compiler, Ctx, Vars, compile};
 use jaq_json::{Num, Val};
@@ -39,7 +40,6 @@ impl std::fmt::Debug for Jq {
 
 impl Jq {
     pub fn compile(text: &str) -> Result<Jq, ExprError> {
-        check_size(text)?;
         let calls = check_terms(text)?;
         let loader = Loader::new(prelude::reached(&calls));
         let arena = Arena::default();
@@ -121,8 +121,9 @@ fn check_size(text: &str) -> Result<(), ExprError> {
     Ok(())
 }
 
-/// Parses for our own checks; what is called decides how much of the library is compiled in.
-fn check_terms(text: &str) -> Result<BTreeSet<(&str, usize)>, ExprError> {
+/// The program's syntax, if it is small enough to be parsed without risk.
+pub(super) fn parsed(text: &str) -> Result<Term<&str>, ExprError> {
+    check_size(text)?;
     let tokens = Lexer::new(text).lex().map_err(|e| load_error(text, load::Error::Lex(e)))?;
     if let Some(Token(word, _)) = tokens.first()
         && let Some(reason) =
@@ -134,10 +135,15 @@ fn check_terms(text: &str) -> Result<BTreeSet<(&str, usize)>, ExprError> {
         let message = "the expression is too long: too many operators in one chain";
         return Err(ExprError::new(message));
     }
-    let term = Parser::new(&tokens).parse(|p| p.term()).map_err(|errors| {
+    Parser::new(&tokens).parse(|p| p.term()).map_err(|errors| {
         let errors = errors.into_iter().map(|(expected, found)| (expected, Token::opt_as_str(found, text)));
         load_error(text, load::Error::Parse(errors.collect()))
-    })?;
+    })
+}
+
+/// Parses for our own checks; what is called decides how much of the library is compiled in.
+fn check_terms(text: &str) -> Result<BTreeSet<(&str, usize)>, ExprError> {
+    let term = parsed(text)?;
     let mut walk = Walk::default();
     walk.term(&term);
     if let Some(name) = walk.recursive.first() {

@@ -2,15 +2,17 @@
 //!
 //! Both see one context: `feature, title, inputs, run, steps["phase/operation"].{result, full, pointer,
 //! state, artifacts}` and, in a fan-out, `item` and `index`. Compiling and evaluating are apart, and both are plain
-//! functions: the engine runs them off its loop, with a deadline, since no expression language can promise
-//! to end. Neither reads a clock, the environment or a file, so an equal context gives an equal value.
+//! functions. Neither reads a clock, the environment or a file, so an equal context gives an equal value. What is
+//! not tame (`Order::is_tame`) may never end, so the engine has it evaluated where it can be stopped.
 
 mod brief;
 mod jinja;
 mod jq;
 mod mention;
+mod order;
 mod prelude;
 mod result_schema;
+mod tame;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +23,7 @@ use std::ops::Range;
 pub use jinja::{Jinja, is_dynamic, is_rendered_dynamic, render, render_params};
 pub use jq::{Jq, is_true};
 pub use mention::{Language, Mention, mentions, references};
+pub use order::Order;
 pub use result_schema::ResultSchema;
 
 /// What both languages can name.

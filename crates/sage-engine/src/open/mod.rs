@@ -59,6 +59,8 @@ pub struct Engine {
     pub wakes: Option<Inbox>,
     /// Results that later runs may take; `None` takes and keeps none.
     pub cache: Option<Cache>,
+    /// Where expressions are evaluated that must be stopped at a limit.
+    pub evaluator: Arc<dyn sage_core::port::Evaluator>,
     /// Who runs workflows in code; `None` runs none.
     pub scripts: Option<Arc<dyn sage_core::port::script::ScriptHost>>,
     pub script_limits: sage_core::port::script::ScriptLimits,

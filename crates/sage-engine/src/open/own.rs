@@ -85,6 +85,7 @@ impl Engine {
             log: (self.commit == CommitMode::Thread).then(|| OrchestrationLog::new(&self.project.logs())),
             earlier: self.earlier(),
             cache: self.cache_for(&run, &mut notices),
+            evaluator: self.evaluator.clone(),
             scripts: self.scripts.clone(),
             script_limits: self.script_limits,
         };

@@ -156,6 +156,7 @@ impl RunLoop {
         Attempt {
             executor: self.around.executor.clone(),
             blobs: self.around.blobs.clone(),
+            evaluator: self.around.evaluator.clone(),
             facts: Facts::of(&self.run, id, &Wanted { direct: true, ..Wanted::default() }),
             cx,
             call: *call,

@@ -76,8 +76,9 @@ impl RunLoop {
         let Some(&member) = state.members.first() else { return };
         let facts = Facts::of(&self.run, member, &Wanted { paths, direct: false });
         let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
+        let evaluator = self.around.evaluator.clone();
         tokio::spawn(async move {
-            let work = move || prepare::condition(&repeat.while_.text, &facts, &blobs);
+            let work = move || prepare::condition(&repeat.while_.text, &facts, &blobs, evaluator.as_ref());
             let verdict = evaluate::off_loop("`while`", work).await;
             let _ = sender.send(Input::Repeated(phase, verdict)).await;
         });

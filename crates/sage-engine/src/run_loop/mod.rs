@@ -43,7 +43,9 @@ use std::time::Duration;
 use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
 use sage_core::port::script::{ScriptHost, ScriptLimits};
-use sage_core::port::{Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage};
+use sage_core::port::{
+    Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
+};
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
 use tokio::sync::mpsc;
@@ -104,6 +106,8 @@ pub struct Surroundings {
     pub earlier: Arc<EarlierResults>,
     /// Results that later runs may take; `None` if there is no cache.
     pub cache: Option<Cache>,
+    /// Where expressions are evaluated that must be stopped at a limit.
+    pub evaluator: Arc<dyn Evaluator>,
     /// Who runs workflows in code; `None` runs none.
     pub scripts: Option<Arc<dyn ScriptHost>>,
     pub script_limits: ScriptLimits,

@@ -15,8 +15,9 @@ use super::effect::Effect;
 use super::timers::Timer;
 use super::{Input, LoopError, RunLoop};
 use crate::evaluate;
+use crate::pending::Pending;
 use crate::perform::Checks;
-use crate::prepare::{Pending, Prepared, Request, Start};
+use crate::prepare::{Prepared, Request, Start};
 
 /// Preparations under way at once: enough to keep the evaluators busy, few enough to skip over.
 const PREPARING: u32 = 64;
@@ -43,14 +44,15 @@ impl RunLoop {
     fn prepare(&mut self, id: StepId) -> Result<(), LoopError> {
         let request = Request::new(&self.run, id);
         if request.is_literal() {
-            let prepared = request.prepare(&self.around.blobs);
+            let prepared = request.prepare(&self.around.blobs, self.around.evaluator.as_ref());
             return self.prepared(id, prepared);
         }
         self.held.hold(&self.run, id);
         self.holding += 1;
         let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
+        let evaluator = self.around.evaluator.clone();
         tokio::spawn(async move {
-            let work = move || Ok(request.prepare(&blobs));
+            let work = move || Ok(request.prepare(&blobs, evaluator.as_ref()));
             let prepared = evaluate::off_loop("expression", work).await.unwrap_or_else(Prepared::Invalid);
             let _ = sender.send(Input::Prepared(id, prepared)).await;
         });

@@ -88,6 +88,7 @@ impl World {
             affinity: Arc::new([]),
             prices: Arc::new(PriceTable::built_in()),
             min_free_bytes: 0,
+            evaluator: Arc::new(sage_core::port::Unguarded),
             scripts: None,
             script_limits: Default::default(),
             approvals: Default::default(),

@@ -132,6 +132,7 @@ impl Context {
             approvals: Arc::new(self.config.approvals.clone()),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
+            evaluator: Arc::new(sage_agents::Evaluators::new(crate::code::program())),
             scripts: Some(Arc::new(sage_script::workflow::Scripts)),
             script_limits: self.config.scripts,
             sweep: |run| {

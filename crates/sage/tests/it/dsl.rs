@@ -210,6 +210,7 @@ pub fn engine(root: &Path) -> Engine {
         approvals: Default::default(),
         wakes: None,
         cache: None,
+        evaluator: Arc::new(sage_core::port::Unguarded),
         scripts: None,
         script_limits: Default::default(),
         sweep: |_| (Vec::new(), Vec::new()),

@@ -22,6 +22,7 @@ mod doctor;
 mod dsl;
 mod edits;
 mod examples;
+mod expressions;
 mod faults;
 mod flows;
 mod foreign;

@@ -50,6 +50,7 @@ impl World {
             approvals: Default::default(),
             wakes: None,
             cache: None,
+            evaluator: Arc::new(sage_core::port::Unguarded),
             scripts: None,
             script_limits: Default::default(),
             sweep: |_| (Vec::new(), Vec::new()),
