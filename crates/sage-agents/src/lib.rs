@@ -38,6 +38,7 @@ pub mod session;
 mod shell;
 mod synthesize;
 mod talk;
+pub mod text_file;
 pub mod worktree;
 
 pub use agent::AgentConfig;

@@ -5,3 +5,4 @@ pub mod code;
 pub mod display;
 pub mod graph;
 pub mod mcp;
+pub mod out;

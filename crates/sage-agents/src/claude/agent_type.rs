@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::text_file;
+
 /// More is no description of an agent.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -12,8 +14,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(super) fn of_project(name: &str, project: &Path) -> Option<String> {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let path = project.join(".claude/agents").join(format!("{name}.md"));
-    let size = path.metadata().ok().filter(|_| plain)?.len();
-    let text = std::fs::read_to_string(path).ok().filter(|_| size <= MAX_BYTES)?;
+    let text = if plain { text_file::read(&path, MAX_BYTES).ok()? } else { return None };
     let (fields, prompt) = read(&text);
     let mut agent = Map::from_iter([("prompt".to_string(), Value::from(prompt))]);
     for (key, value) in fields {

@@ -27,6 +27,7 @@ use crate::attempt::Attempt;
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::Finished;
 use crate::talk::{Mouth, Talk};
+use crate::text_file;
 use line::Answer;
 use script::Script;
 use transcript::Transcript;
@@ -90,12 +91,15 @@ fn pass_on(questions: Questions, ask: Value, mouth: Mouth) -> impl Future<Output
     }
 }
 
+/// A script is written by hand.
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+
 /// The script as JSON text: inline as a list or as text, or from a file of the project. Checked before use.
 fn script(attempt: &Attempt<'_>) -> Result<String, Miss> {
     let missing = || Miss::invalid("the fake agent needs `script`: a list of turns, or a file");
     let text = match attempt.params().get("script").ok_or_else(missing)? {
         Value::String(text) if text.trim_start().starts_with('[') => text.clone(),
-        Value::String(path) => std::fs::read_to_string(attempt.cx.project.join(path))
+        Value::String(path) => text_file::read(&attempt.cx.project.join(path), MAX_SCRIPT_BYTES)
             .map_err(|error| Miss::invalid(format!("cannot read the script `{path}`: {error}")))?,
         list => list.to_string(),
     };

@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use sage_agents::text_file;
 use sage_core::event::Settings;
 use sage_core::template::{Kind, Template};
 
@@ -89,7 +90,7 @@ fn picked(text: &str, rows: &[Row]) -> Result<String, Failure> {
 
 /// Top-level keys come before the first table, so the first line of the file is always a good place.
 fn keep(path: &Path, name: &str) -> Result<(), Failure> {
-    let before = match std::fs::read_to_string(path) {
+    let before = match text_file::read(path, super::config::MAX_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Failure::failed(format!("cannot read `{}`: {error}", path.display()))),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use sage_agents::text_file;
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
 use sage_core::diagnostic::Diagnostic;
 use sage_core::event::{Frozen, FrozenProgram};
@@ -170,7 +171,8 @@ impl Catalog {
         if file.starts_with(['/', '~']) || file.split('/').any(|part| part == "..") {
             return Err("it must be in the project".into());
         }
-        std::fs::read_to_string(self.root.join(file)).map_err(|error| error.to_string())
+        let most = sage_script::strip::MAX_BYTES as u64;
+        text_file::read(&self.root.join(file), most).map_err(|error| error.to_string())
     }
 
     /// A template that names a broken operation is not valid, also where a built-in one has the same name.
@@ -285,11 +287,7 @@ pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let unreadable =
         |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));
-    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
-    if size > MAX_BYTES {
-        return Err(unreadable(&format!("{size} bytes are more than 64 MiB")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
+    let text = text_file::read(path, MAX_BYTES).map_err(|e| unreadable(&e))?;
     let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
     Ok(Frozen { file: Some(shown.clone()), ..Frozen::new(name, Format::of_file(&shown), text) })
 }

@@ -7,6 +7,7 @@ mod tsc;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sage_agents::text_file;
 use sage_core::diagnostic::{Severity, Shown};
 use sage_script::strip::{Form, strip};
 use serde_json::json;
@@ -65,7 +66,7 @@ fn typescript(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn syntax(context: &Context, file: &Path) -> Result<Vec<Shown>, Failure> {
-    let text = std::fs::read_to_string(file)
+    let text = text_file::read(file, sage_script::strip::MAX_BYTES as u64)
         .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", file.display())))?;
     let absolute = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     let templates = context.project.dir.join("templates");

@@ -2,9 +2,9 @@
 //! them those that `sage.toml` binds to tools of MCP servers.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_agents::text_file;
 use sage_core::check::Loaded;
 use sage_core::diagnostic::Diagnostic;
 use sage_core::read::{Binding, Library};
@@ -102,7 +102,7 @@ impl Operations {
         }
         for (name, path) in files(dir) {
             let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            match read(&path) {
+            match text_file::read(&path, MAX_BYTES) {
                 Ok(text) => operations.add(&name, file, text),
                 Err(error) => operations.refuse(&name, file, &error.to_string()),
             }
@@ -147,18 +147,6 @@ impl Operations {
         let of_it = |broken: &&Broken| broken.name == name && broken.problems.iter().any(|it| it.is_error());
         self.broken.iter().find(of_it).map(|broken| broken.file.as_str())
     }
-}
-
-/// Looked at before it is read: a pipe would be waited for, and a device has no end.
-fn read(path: &Path) -> io::Result<String> {
-    let metadata = path.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    if metadata.len() > MAX_BYTES {
-        return Err(io::Error::other("it is larger than 1 MiB"));
-    }
-    std::fs::read_to_string(path)
 }
 
 /// The shapes written out, so that what a run freezes stands by itself.

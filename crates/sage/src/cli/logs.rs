@@ -12,6 +12,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, feature};
 use crate::display::{Display, Mode, Options};
+use crate::out::Out;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -110,8 +111,7 @@ fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Fa
         let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
         read[n] += piece.len() as u64;
         any |= !piece.is_empty();
-        let written =
-            if n == 0 { std::io::stdout().write_all(&piece) } else { std::io::stderr().write_all(&piece) };
+        let written = if n == 0 { Out.write_all(&piece) } else { std::io::stderr().write_all(&piece) };
         if written.is_err() {
             return Ok(false);
         }

@@ -73,6 +73,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use sage_core::run::{Run, StepId};
 
+use crate::out::Out;
 use context::Context;
 use failure::Failure;
 
@@ -186,7 +187,10 @@ pub fn main() -> ExitCode {
         }
     };
     match dispatch(cli) {
-        Ok(code) => code,
+        Ok(code) => match crate::out::problem() {
+            None => code,
+            Some(error) => Failure::failed(format!("cannot write to standard output: {error}")).report(),
+        },
         Err(failure) => failure.report(),
     }
 }
@@ -281,7 +285,8 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
 /// Prints to stdout; a reader that has gone away (`| head`) is not an error.
 pub(crate) fn print(text: impl std::fmt::Display) {
     use std::io::Write;
-    let _ = write!(std::io::stdout(), "{text}");
+    // Remembered: `main` reports it.
+    let _ = write!(Out, "{text}");
 }
 
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use sage_agents::text_file;
 use sage_core::diagnostic::{Diagnostic, Shown};
 use sage_core::event::{Frozen, FrozenProgram};
 use sage_core::port::script::{Dialect, Module, Program};
@@ -171,11 +172,7 @@ fn plain(path: &Path) -> Option<String> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if size > sage_script::strip::MAX_BYTES as u64 {
-        return Err(format!("{size} bytes are more than {} MiB", sage_script::strip::MAX_BYTES >> 20));
-    }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    text_file::read(path, sage_script::strip::MAX_BYTES as u64).map_err(|error| error.to_string())
 }
 
 /// Where Claude Code keeps workflow scripts: the user's, then the project's.

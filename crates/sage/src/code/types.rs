@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_agents::text_file;
 use sage_script::tools::ToolDef;
 use sage_script::{code, typing};
 use serde_json::{Value, json};
@@ -87,7 +88,7 @@ fn forget(dir: &Path, kept: &BTreeSet<PathBuf>) {
 
 /// Only what changed is written: editors watch these files.
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    match std::fs::read_to_string(path) {
+    match text_file::read(path, text.len() as u64) {
         Ok(same) if same == text => Ok(()),
         _ => std::fs::write(path, text),
     }

@@ -18,6 +18,7 @@ use super::tail::{News, Tail};
 use super::terminal::{self, Screen};
 use super::why::pause_text;
 use super::{Mode, Size};
+use crate::out::Out;
 
 /// Fast enough for a spinner, slow enough to cost nothing.
 const TICK: Duration = Duration::from_millis(100);
@@ -92,7 +93,7 @@ impl Shared {
 impl Display {
     /// Shows the run in `run_dir` from now on. Its journal need not exist yet.
     pub fn start(vfs: Arc<dyn Vfs>, run_dir: PathBuf, mode: Mode, options: Options) -> Display {
-        Display::start_with(vfs, &run_dir, mode, options, Box::new(io::stdout()))
+        Display::start_with(vfs, &run_dir, mode, options, Box::new(Out))
     }
 
     pub(super) fn start_with(

@@ -44,6 +44,7 @@ mod mcp_server;
 mod mcp_transport;
 mod metrics;
 mod names;
+mod odd_files;
 mod place;
 mod quota;
 mod real_agents;

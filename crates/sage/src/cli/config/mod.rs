@@ -14,7 +14,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sage_agents::AgentConfig;
+use sage_agents::{AgentConfig, text_file};
 use sage_core::alert::Thresholds;
 use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
@@ -71,6 +71,8 @@ pub struct Config {
     pub settings: Vec<Setting>,
 }
 
+/// More is no configuration.
+pub const MAX_BYTES: u64 = 1 << 20;
 const DEFAULT_TIMEOUT: &str = "10m";
 const DEFAULT_MIN_MEMORY: &str = "256MB";
 const DEFAULT_AGEING: &str = "60s";
@@ -80,7 +82,7 @@ const FROM_NOWHERE: &str = "default";
 impl Config {
     pub fn load(root: &Path) -> Result<Config, Failure> {
         let path = root.join("sage.toml");
-        let file = match std::fs::read_to_string(&path) {
+        let file = match text_file::read(&path, MAX_BYTES) {
             Ok(text) => toml::from_str(&text).map_err(|error| {
                 Failure::usage(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
             })?,

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sage_agents::mcp::{Lifecycle, McpServer, check_address};
+use sage_agents::text_file;
 use serde_json::Value;
 
+use super::MAX_BYTES;
 use super::file::{File, McpFile};
 use super::values::{plain_name, time, wrong};
 use crate::cli::failure::Failure;
 
 pub const FILE: &str = ".mcp.json";
-/// A list of servers is short.
-const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
@@ -115,14 +115,11 @@ fn stated(
 }
 
 fn read(path: &Path) -> Result<Option<Value>, String> {
-    match path.metadata() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-        Ok(metadata) if metadata.len() > MAX_BYTES => return Err("it is larger than 1 MiB".into()),
-        Ok(_) => {}
+    match text_file::read(path, MAX_BYTES) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
 }
 
 fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<McpServer, String> {

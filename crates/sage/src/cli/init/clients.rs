@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::super::config::MAX_BYTES;
 use super::super::failure::Failure;
 use super::create;
 
@@ -46,7 +47,7 @@ pub fn tell(root: &Path) -> Result<Told, Failure> {
 
 /// True if the server was added. A file that is not understood is not touched.
 fn merge(path: &Path) -> Result<bool, String> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match sage_agents::text_file::read(path, MAX_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error.to_string()),

@@ -21,13 +21,12 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::MESSAGE_BYTES;
 use super::guard::{Guard, Refusal};
+use super::visitors::{Visitor, Visitors};
 
-/// A team of agents with a few connections each.
-const CONNECTIONS: usize = 256;
 /// Of clients that say `initialize`; those that went away without a word are counted until they are forgotten.
 const SESSIONS: usize = 1024;
 /// A person may leave a client open over night.
@@ -71,18 +70,13 @@ pub async fn serve_http<H: ServerHandler + Clone>(
     let handler = door.handler;
     let mcp = StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config);
     let house = Arc::new(House { mcp, sessions, guard: door.guard, health: door.health });
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let visitors = Visitors::default();
     let (ending, ended) = watch::channel(());
     let mut end = pin!(end);
     loop {
-        // Whoever comes when all places are taken waits in the kernel's queue.
-        let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (place, door.listener.accept().await)
-        };
-        let (place, stream) = tokio::select! {
-            (place, accepted) = accepted => match accepted {
-                Ok((stream, _)) => (place, stream),
+        let stream = tokio::select! {
+            accepted = door.listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
                 // Out of file descriptors, most likely: others will be closed.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -91,29 +85,29 @@ pub async fn serve_http<H: ServerHandler + Clone>(
             },
             () = &mut end => break,
         };
-        let (house, mut ended) = (house.clone(), ended.clone());
-        tokio::spawn(async move {
-            let _place = place;
-            connection(stream, house, &mut ended).await;
-        });
+        let (house, mut ended, visitor) = (house.clone(), ended.clone(), visitors.enter());
+        tokio::spawn(async move { connection(stream, house, visitor.into(), &mut ended).await });
     }
     drop(door.listener);
     stop.cancel();
-    drop(ending);
-    let _ = tokio::time::timeout(GRACE, places.acquire_many(CONNECTIONS as u32)).await;
+    drop(ended);
+    let _ = ending.send(());
+    let _ = tokio::time::timeout(GRACE, ending.closed()).await;
     Ok(())
 }
 
 async fn connection<H: ServerHandler + Clone>(
     stream: TcpStream,
     house: Arc<House<H>>,
+    visitor: Arc<Visitor>,
     ended: &mut watch::Receiver<()>,
 ) {
     // Progress is told as it happens.
     let _ = stream.set_nodelay(true);
+    let stranger = visitor.clone();
     let answer = hyper::service::service_fn(move |request| {
-        let house = house.clone();
-        async move { Ok::<_, Infallible>(house.answer(request).await) }
+        let (house, visitor) = (house.clone(), visitor.clone());
+        async move { Ok::<_, Infallible>(house.answer(request, &visitor).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_BYTES);
@@ -121,6 +115,7 @@ async fn connection<H: ServerHandler + Clone>(
     tokio::select! {
         // It ends with an error when the client hangs up.
         _ = &mut connection => return,
+        () = stranger.asked_to_leave() => return,
         _ = ended.changed() => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -136,23 +131,26 @@ struct House<H> {
 }
 
 impl<H: ServerHandler + Clone> House<H> {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
         if let Err(refusal) = self.guard.check_place(request.uri(), request.headers()) {
             return refuse(refusal);
         }
         match request.uri().path() {
-            "/mcp" => self.mcp(request).await,
+            "/mcp" => self.mcp(request, visitor).await,
             "/health" => self.health(&request).await,
             _ => refuse((StatusCode::NOT_FOUND, "there is /mcp and /health")),
         }
     }
 
-    async fn mcp(&self, request: Request<Incoming>) -> Answer {
+    async fn mcp(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
         if let Err(refusal) = Guard::check_query(request.uri()) {
             return refuse(refusal);
         }
         if !self.guard.is_known(request.headers()) {
             return unknown();
+        }
+        if !visitor.is_welcome() {
+            return refuse((StatusCode::SERVICE_UNAVAILABLE, "too many connections"));
         }
         let is_first = !request.headers().contains_key("mcp-session-id");
         if is_first && self.sessions.sessions.read().await.len() >= SESSIONS {

@@ -12,6 +12,7 @@ mod guard;
 mod http;
 mod lines;
 mod stdio;
+mod visitors;
 
 pub use guard::{Guard, Token};
 pub use http::{Door, serve_http};

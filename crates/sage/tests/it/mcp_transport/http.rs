@@ -118,6 +118,24 @@ fn what_is_too_large_is_refused() {
 
 // covers: R23
 #[test]
+fn three_hundred_half_open_connections_keep_nobody_out() {
+    let sage = Sage::new();
+    let served = Served::start(&sage);
+    let half_open: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: 127").unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(served.ask("GET /health", "", "").status, 200);
+    assert_eq!(served.ask("POST /mcp", "", "{}").status, 401);
+    assert_eq!(served.call(&served.bearer()).status, 200);
+    drop(half_open);
+}
+
+// covers: R23
+#[test]
 fn health_is_told_to_all_and_explained_to_those_who_know_the_token() {
     let sage = Sage::new();
     sage.write("sage.toml", "[mcp.gone]\ncommand = \"no-such-program\"\nenv = { KEY = \"s3cret-value\" }\n");
