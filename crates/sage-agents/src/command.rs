@@ -20,6 +20,7 @@ use crate::complaint::Complaint;
 use crate::note::{self, Note};
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::Finished;
+use crate::session::with_feedback;
 
 /// `sysexits.h`: a temporary failure, the caller is invited to try again.
 const EX_TEMPFAIL: i32 = 75;
@@ -51,13 +52,14 @@ async fn start(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> Result<Fin
     attempt.run(argv, env, Some(prompt), attempt.config.output_cap, &mut |_| {}).await
 }
 
-/// A program has one ear: what the system prompt says comes first.
+/// A program has one ear: what the system prompt says comes first, what was wrong with its last answer at the end.
 fn prompt(attempt: &Attempt<'_>) -> Result<String, Miss> {
     let params = attempt.params();
     let prompt = params.text("prompt")?.ok_or_else(|| Miss::invalid("an agent needs a `prompt`"))?;
+    let prompt = with_feedback(prompt, attempt.call);
     Ok(match params.text("system")? {
         Some(system) => format!("{system}\n\n{prompt}"),
-        None => prompt.to_string(),
+        None => prompt,
     })
 }
 

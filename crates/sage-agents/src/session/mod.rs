@@ -25,3 +25,4 @@ pub use chosen::Chosen;
 pub use fork::fork;
 pub use record::{Parent, Record, TurnRecord, TurnState};
 pub use store::{SessionError, Store, check_id};
+pub use words::with_feedback;

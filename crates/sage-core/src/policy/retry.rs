@@ -1,6 +1,7 @@
 //! `retry`: how often, how long between, for which failures. Randomness is an argument.
 
 use super::FailureClass;
+use crate::event::RetryLevel;
 
 /// How a pause is spread, so that those who failed together do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -42,7 +43,7 @@ pub struct Retry {
     pub jitter: Jitter,
     /// Empty: every class that repeating can help.
     pub on: Vec<FailureClass>,
-    /// First the attempt again, then the step from its rendering on, at last the whole phase once (R7).
+    /// The second try repeats the attempt, later ones the step from its rendering on, the last one the whole phase.
     pub progressive: bool,
 }
 
@@ -70,6 +71,20 @@ impl Retry {
         } else {
             self.on.contains(&class)
         }
+    }
+
+    /// How far back the next try goes after `tries` failed ones; `None` if none is left. `whole_phase`: the phase
+    /// may still begin again, which it does once.
+    pub fn level(&self, tries: u32, class: FailureClass, whole_phase: bool) -> Option<RetryLevel> {
+        if tries >= self.attempts || !self.covers(class) {
+            return None;
+        }
+        Some(match tries {
+            _ if !self.progressive => RetryLevel::Attempt,
+            1 => RetryLevel::Attempt,
+            _ if tries + 1 == self.attempts && whole_phase => RetryLevel::Phase,
+            _ => RetryLevel::Step,
+        })
     }
 
     /// Pause before attempt `next` (2 is the first retry), given the last pause. `random` is in 0..1.
@@ -158,6 +173,24 @@ mod tests {
         assert!(budget.allows(100, 19) && !budget.allows(100, 20));
         assert!(!RetryBudget::of(0.0).allows(100, 0));
         assert!(RetryBudget::of(0.1).allows(3, 0) && !RetryBudget::of(0.1).allows(3, 1));
+    }
+
+    // covers: R7
+    #[test]
+    fn attempts_count_all_tries_and_the_last_progressive_one_takes_the_phase() {
+        use RetryLevel::{Attempt, Phase, Step};
+        let levels = |attempts, progressive, whole_phase| {
+            let retry = Retry { attempts, progressive, ..Retry::default() };
+            let level = |tries| retry.level(tries, FailureClass::Failed, whole_phase);
+            (1..).map_while(level).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(3, false, true), [Attempt, Attempt]);
+        assert_eq!(levels(5, true, true), [Attempt, Step, Step, Phase]);
+        assert_eq!(levels(5, true, false), [Attempt, Step, Step, Step]);
+        assert_eq!((levels(3, true, true), levels(2, true, true)), (vec![Attempt, Phase], vec![Attempt]));
+        assert_eq!(levels(1, true, true), []);
+        let retry = Retry { attempts: 9, ..Retry::default() };
+        assert_eq!(retry.level(1, FailureClass::Invalid, true), None);
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Run {
             sessions: Default::default(),
             by_path: Default::default(),
             lost_paths: Default::default(),
+            tried: Default::default(),
             relinking: false,
             ready: Default::default(),
             demands: Default::default(),
@@ -316,11 +317,17 @@ impl Run {
         self.step_mut(id).life_ms += event.ms;
         let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
         self.judged(id, event.class, &event.message);
+        // An answer that did not fit is asked for once more, whatever the retry policy is.
+        let counts = event.class != FailureClass::Invalid || self.operation(id).retry.covers(event.class);
         let step = self.step_mut(id);
         step.failure = Some(Box::new(failure));
         // Of two beside each other the older one may be the last to fail.
         step.attempts = step.attempts.max(event.attempt);
-        step.tries += 1;
+        if counts {
+            step.tries += 1;
+        } else {
+            step.asked_again = true;
+        }
         step.delay_ms = Some(event.at.saturating_sub(now));
         self.transition(id, State::Backoff { at: event.at });
         Ok(())
@@ -416,6 +423,7 @@ impl Run {
         self.to_stop.clear();
         self.to_repeat.clear();
         self.to_retry.clear();
+        self.tried.clear();
         self.asks.clear();
         self.active = Default::default();
         self.spenders = 0;

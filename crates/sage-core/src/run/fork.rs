@@ -123,6 +123,7 @@ impl Run {
             step.usage = None;
             (step.active_ms, step.life_ms) = (0, 0);
             (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
+            step.asked_again = false;
             if step.children.is_none() && matches!(step.state, State::Succeeded) {
                 step.reused = true;
                 reused += 1;

@@ -143,6 +143,7 @@ impl Run {
             unknown,
             repeatable: false,
             tries: 0,
+            asked_again: false,
             gone: false,
             degraded: false,
             alternative: None,
@@ -164,6 +165,7 @@ impl Run {
             _ => self.demand_of(id),
         };
         self.step_mut(id).demand = demand;
+        self.keep_tries(id);
         self.spenders = self.spenders.saturating_add(self.shares(id));
         id
     }

@@ -121,6 +121,7 @@ impl Run {
         step.accepted = false;
         step.verdict = None;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
+        step.asked_again = false;
         let demand = self.demand_of(id);
         self.step_mut(id).demand = demand;
         self.transition(id, State::Ready);

@@ -204,6 +204,8 @@ pub struct Run {
     by_path: HashMap<Arc<str>, StepId>,
     /// Steps whose last attempt has no known outcome, from before an edit.
     lost_paths: HashSet<Arc<str>>,
+    /// Tries of steps whose phase began again and that are to be laid out anew: count, and whether asked again.
+    tried: HashMap<Arc<str>, (u32, bool)>,
     /// All counters are being drawn anew.
     relinking: bool,
     ready: Ready,

@@ -34,6 +34,9 @@ impl Run {
         self.parked.clear();
         // Whoever asked is gone with the last owner.
         self.asks.clear();
+        if event.mode == OpenMode::Resume && !event.unattended {
+            self.tried.clear();
+        }
         let was_open = self.status.open();
         // A script that was under way has dealt with what failed, or still will.
         let open = self.scripts.clone();
@@ -108,6 +111,7 @@ impl Run {
         step.accepted = false;
         step.degraded = false;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
+        step.asked_again = false;
         let state = if step.children.is_some() {
             State::Open { left: 0, failed: 0, cancelling: false }
         } else {
@@ -155,8 +159,33 @@ impl Run {
                 queue.extend(self.children(id));
             }
         }
+        // It is a try of the step that failed: what was tried before still counts, also of what is laid out anew.
+        let tried: Vec<StepId> = again.iter().copied().filter(|&id| self.has_tried(id)).collect();
+        for id in tried {
+            let step = self.step(id);
+            let (path, tries) = (step.path.clone(), (step.tries, step.asked_again));
+            self.tried.insert(path, tries);
+        }
+        let members = self.phase(phase).members.clone();
         self.run_again(again);
+        members.into_iter().for_each(|id| self.keep_tries(id));
         self.relink(now);
+    }
+
+    fn has_tried(&self, id: StepId) -> bool {
+        self.step(id).tries > 0 || self.step(id).asked_again
+    }
+
+    /// What was tried of a step before its phase began again.
+    pub(super) fn keep_tries(&mut self, id: StepId) {
+        if self.tried.is_empty() {
+            return;
+        }
+        let path = self.step(id).path.clone();
+        if let Some((tries, asked_again)) = self.tried.remove(&path) {
+            let step = self.step_mut(id);
+            (step.tries, step.asked_again) = (tries, asked_again);
+        }
     }
 
     fn run_again(&mut self, steps: HashSet<StepId>) {

@@ -48,8 +48,10 @@ pub struct Step {
     pub unknown: bool,
     /// Its last attempt could be made again without harm.
     pub repeatable: bool,
-    /// Attempts that came to an end since the step last began anew: what `retry.attempts` limits.
+    /// Attempts that failed since the step last began anew: what `retry.attempts` limits.
     pub tries: u32,
+    /// Its answer did not fit and it was asked for another one, which is no try.
+    pub asked_again: bool,
     /// Laid out for an expansion that was taken back; nobody shows or counts it any more.
     pub gone: bool,
     /// Succeeded, although some of its children did not, or only by a stand-in.

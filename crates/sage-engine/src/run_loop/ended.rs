@@ -128,7 +128,10 @@ impl RunLoop {
             return self.park(over, failure);
         }
         match self.retry_level(id, failure.class, over.ms) {
-            Some(level) => self.retry(over, level, failure.class, failure.message, None),
+            Some(level) => {
+                let counts = self.run.operation(id).retry.covers(failure.class);
+                self.retry(over, level, failure.class, failure.message, (!counts).then_some(0))
+            }
             None => {
                 let retry = &self.run.operation(id).retry;
                 let more = self.run.step(id).tries + 1 < retry.attempts && retry.covers(failure.class);
@@ -202,27 +205,24 @@ impl RunLoop {
     /// How far back the next try goes, or `None` if there is none.
     fn retry_level(&self, id: StepId, class: FailureClass, ms: u64) -> Option<RetryLevel> {
         let (operation, step) = (self.run.operation(id), self.run.step(id));
-        let retry = &operation.retry;
-        // An agent whose answer did not pass its checks is asked once more (DESIGN §6).
-        let reconsiders = self.run.agent_of(id).is_some_and(|agent| self.around.executor.reconsiders(agent));
-        let unfit = class == FailureClass::Invalid && self.run.kind(id) == Kind::Agent && reconsiders;
-        let tries = step.tries + 1;
         let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.life_ms + ms >= limit);
         if out_of_time || !self.within_retry_budget() {
             return None;
         }
-        if unfit && tries < retry.attempts.max(2) {
-            return Some(RetryLevel::Attempt);
-        }
-        if !retry.covers(class) {
-            return None;
-        }
-        let restarts = self.run.phase(step.phase).restarts;
-        if tries < retry.attempts {
-            return Some(if retry.progressive && tries > 1 { RetryLevel::Step } else { RetryLevel::Attempt });
+        if class == FailureClass::Invalid && !operation.retry.covers(class) {
+            return self.asks_again(id).then_some(RetryLevel::Attempt);
         }
         // A script's other calls are not paid again because one failed.
-        (retry.progressive && restarts == 0 && step.call.is_none()).then_some(RetryLevel::Phase)
+        let whole_phase = self.run.phase(step.phase).restarts == 0 && step.call.is_none();
+        operation.retry.level(step.tries + 1, class, whole_phase)
+    }
+
+    /// An agent whose answer did not pass its checks is asked once more (DESIGN §6). That is no try of its own.
+    fn asks_again(&self, id: StepId) -> bool {
+        let reconsiders = |agent: &str| self.around.executor.reconsiders(agent);
+        self.run.kind(id) == Kind::Agent
+            && !self.run.step(id).asked_again
+            && self.run.agent_of(id).is_some_and(reconsiders)
     }
 
     pub(super) fn within_retry_budget(&self) -> bool {

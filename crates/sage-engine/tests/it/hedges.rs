@@ -260,7 +260,7 @@ phases:
     operations:
       - {{ id: gate, type: shell, params: {{ run: 'ms={gate_ms}' }} }}
       - {{ id: each, type: agent, agent: fake, needs: [gate], foreach: '[1]', hedge: 100, prompt: 'ms1=60000 ms=50 grace=600 usage=10' }}
-      - {{ id: flaky, type: shell, retry: {{ attempts: 2, delay: 10, jitter: false, progressive: true }}, params: {{ run: 'ms=400 fail<4' }} }}
+      - {{ id: flaky, type: shell, retry: {{ attempts: 3, delay: 10ms, jitter: false, progressive: true }}, params: {{ run: 'ms=400 fail<3' }} }}
 "
         );
         let run = world.run(&text);

@@ -243,7 +243,7 @@ phases:
       - { id: steady, type: shell, params: { run: 'ms=1' } }
       - id: stubborn
         type: shell
-        retry: { attempts: 2, delay: 10, jitter: false, progressive: true }
+        retry: { attempts: 4, delay: 10ms, jitter: false, progressive: true }
         params: { run: 'fail<4' }
 ",
     );

@@ -49,6 +49,7 @@ mod place;
 mod quota;
 mod real_agents;
 mod real_workflows;
+mod retries;
 mod sequential;
 mod shared;
 mod signals;

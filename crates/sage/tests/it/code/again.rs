@@ -274,7 +274,7 @@ phases:
         params:
           code: |
             export default async (sage) => { await sage.shell("touch two", { label: "two" }); return 2; };
-      - { id: f, type: shell, retry: { attempts: 1, progressive: true }, params: { run: "while [ ! -e two ]; do sleep 0.01; done; test -e again || { touch again; exit 1; }; touch go" } }
+      - { id: f, type: shell, retry: { attempts: 3, delay: 10ms, progressive: true }, params: { run: "while [ ! -e two ]; do sleep 0.01; done; test -e second || { test -e first && touch second; touch first; exit 1; }; touch go" } }
 "#;
     let sage = Sage::new().template("t", text);
     sage.write("sage.toml", "[pools]\nx = 1\n[scripts]\nmaxLiving = 1\n");
