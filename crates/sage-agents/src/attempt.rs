@@ -1,6 +1,7 @@
 //! What all programs of an attempt share: environment, private files, working directory, limits.
 //!
-//! Files in the attempt's scratch directory: `input.json` (SAGE_INPUT), `stdin.txt` (the prompt),
+//! Files in the attempt's scratch directory: `input.json` (SAGE_INPUT; `input.before.json` is that of the attempt
+//! with the same number before the template was edited), `stdin.txt` (the prompt),
 //! `script.json` (fake agent), `schema.json`, `stdout.log` and `stderr.log` (live output), `nudge`
 //! (SAGE_NUDGE of agents): absent until the agent is reminded to go on, then the number of reminders.
 
@@ -122,6 +123,20 @@ impl<'a> Attempt<'a> {
         Ok(path)
     }
 
+    /// What the step is given: for its program, and for whoever asks later why it ran again.
+    pub fn write_input(&self) -> Result<PathBuf, Miss> {
+        let input = serde_json::to_vec(&self.call.input)
+            .map_err(|error| Miss::invalid(format!("the step's input is not JSON: {error}")))?;
+        let path = self.cx.scratch.join("input.json");
+        match std::fs::read(&path) {
+            Ok(same) if same == input => return Ok(path),
+            // If it cannot be kept, only the explanation is poorer.
+            Ok(_) => drop(std::fs::rename(&path, self.cx.scratch.join("input.before.json"))),
+            Err(_) => {}
+        }
+        self.write("input.json", &input)
+    }
+
     /// `sh -c script`. No `-e`: the script means what it would mean in a terminal.
     pub fn shell(&self, script: &str) -> Result<Vec<OsString>, Miss> {
         if script.contains('\0') {
@@ -157,9 +172,7 @@ impl<'a> Attempt<'a> {
         own: Vec<(OsString, OsString)>,
         nudge: Option<&Path>,
     ) -> Result<Vec<(OsString, OsString)>, Miss> {
-        let input = serde_json::to_vec(&self.call.input)
-            .map_err(|error| Miss::invalid(format!("the step's input is not JSON: {error}")))?;
-        let input = self.write("input.json", &input)?;
+        let input = self.write_input()?;
         let mut env = own;
         env.extend([
             ("SAGE_RUN".into(), self.call.run.clone().into()),

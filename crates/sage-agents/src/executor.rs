@@ -125,6 +125,8 @@ impl StepExecutor for Executor {
                 Err(miss) => return miss.into(),
             };
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
+            // Programs need it and say so; without it, only an explanation is poorer.
+            let _ = attempt.write_input();
             let outcome = match call.kind {
                 Kind::Shell => shell::run(&attempt).await,
                 Kind::Agent => agent(&attempt).await,

@@ -1,6 +1,9 @@
 //! `sage explain`: why a step ran, was reused or waits, and which part of its key changed.
 
+mod leaves;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sage_core::digest::Digest;
@@ -16,7 +19,10 @@ use super::failure::Failure;
 use super::{feature, print, print_json, step};
 use crate::display::text::{ago_text, plural};
 use crate::display::why::wait_text;
+use leaves::Change;
 
+/// More than this is for `--json`.
+const TOLD_CHANGES: usize = 5;
 /// The part of a key that tells a call, or an item, from all others.
 const CALL: &str = "item";
 
@@ -69,19 +75,20 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         true => format!("waits: {}", wire::wait_text(wait)),
         false => wait_text(run, wait, now),
     };
+    let files = Files { own: snapshot.dir.clone(), source: source_dir(context, run) };
     for id in wanted {
         let step = run.step(id);
-        let (why, changed) = why(run, id, past.get(step.path.as_ref()), &wait);
+        let told = why(run, id, past.get(step.path.as_ref()), &wait, &files);
         if args.json {
             let start = past.get(step.path.as_ref()).and_then(|p| p.starts.last());
             print_json(&json!({
                 "type": "explanation", "step": step.path.as_ref(), "state": step.state.name(), "reused": step.reused,
-                "why": why, "changed": changed, "key": start.map(|s| s.key.as_str()),
+                "why": told.why, "changed": told.changed, "changes": told.changes, "key": start.map(|s| s.key.as_str()),
                 "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
                 "at": step.call.as_ref().and_then(|call| call.at.as_deref()),
             }))?;
         } else {
-            print(format_args!("{:9}  {}: {why}\n", step.state.name(), step.path));
+            print(format_args!("{:9}  {}: {}\n", step.state.name(), step.path, told.why));
             if args.step.is_some() {
                 if let Some(at) = step.call.as_ref().and_then(|call| call.at.as_deref()) {
                     print(format_args!("  called at {at}\n"));
@@ -140,32 +147,64 @@ fn start(
     past.starts.push(Start { seq, key, parts, reused: false, attempt, calls, elsewhere: false });
 }
 
-/// One sentence, and the parts of the key that changed since the step last ran.
-fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> String) -> (String, Vec<String>) {
+/// Where attempts have left what they were given.
+struct Files {
+    own: PathBuf,
+    /// Of the run that this one was forked from.
+    source: Option<PathBuf>,
+}
+
+fn source_dir(context: &Context, run: &Run) -> Option<PathBuf> {
+    run.forked_from().map(|from| context.project.run_dir(&from.run))
+}
+
+impl Files {
+    /// What two starts were given, if both are known.
+    fn of(&self, step: &str, before: &Start, now: &Start) -> Option<(Value, Value)> {
+        let dir = |start: &Start| if start.elsewhere { self.source.as_deref() } else { Some(&*self.own) };
+        let again = before.attempt == now.attempt && before.elsewhere == now.elsewhere;
+        let old = leaves::given(dir(before)?, step, before.attempt, again, &before.parts)?;
+        Some((old, leaves::given(dir(now)?, step, now.attempt, false, &now.parts)?))
+    }
+}
+
+/// One sentence, the parts of the key that changed since the step last ran, and the values in them.
+#[derive(Default)]
+struct Told {
+    why: String,
+    changed: Vec<String>,
+    changes: Vec<Change>,
+}
+
+impl From<String> for Told {
+    fn from(why: String) -> Told {
+        Told { why, ..Told::default() }
+    }
+}
+
+fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> String, files: &Files) -> Told {
     let step = run.step(id);
     let last = past.and_then(|past| past.starts.last());
     match &step.state {
-        State::Pending => (format!("waits for {}", waits_for(run, id)), Vec::new()),
-        State::Blocked => (format!("blocked: {} did not succeed", waits_for(run, id)), Vec::new()),
-        State::Skipped => ("skipped: its `when` is false".into(), Vec::new()),
+        State::Pending => format!("waits for {}", waits_for(run, id)).into(),
+        State::Blocked => format!("blocked: {} did not succeed", waits_for(run, id)).into(),
+        State::Skipped => "skipped: its `when` is false".to_string().into(),
         State::Ready | State::Backoff { .. } | State::Unknown => {
-            let reason = run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason));
-            (reason, Vec::new())
+            run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason)).into()
         }
-        _ if step.children.is_some() => (holds(run, id), Vec::new()),
-        _ if last.is_some_and(|last| last.elsewhere) => (taken_over(run), Vec::new()),
-        _ if step.taken().is_some() => (taken(step), Vec::new()),
+        _ if step.children.is_some() => holds(run, id).into(),
+        _ if last.is_some_and(|last| last.elsewhere) => taken_over(run).into(),
+        _ if step.taken().is_some() => taken(step).into(),
         _ => match (last, past) {
             (Some(last), Some(past)) if last.reused && is_elsewhere(past, last) => {
-                (format!("{}: the key {} is the same", taken_over(run), short(&last.key)), Vec::new())
+                format!("{}: the key {} is the same", taken_over(run), short(&last.key)).into()
             }
-            (Some(last), _) if last.reused => (
-                format!("reused: a finished step of this run has the same key {}", short(&last.key)),
-                Vec::new(),
-            ),
-            (Some(last), Some(past)) => ran(run, id, past, last),
-            _ if step.reused => ("taken over from the checkpoint".into(), Vec::new()),
-            _ => ("failed before it could start".into(), Vec::new()),
+            (Some(last), _) if last.reused => {
+                format!("reused: a finished step of this run has the same key {}", short(&last.key)).into()
+            }
+            (Some(last), Some(past)) => ran(run, id, past, last, files),
+            _ if step.reused => "taken over from the checkpoint".to_string().into(),
+            _ => "failed before it could start".to_string().into(),
         },
     }
 }
@@ -207,13 +246,21 @@ fn taken(step: &Step) -> String {
     }
 }
 
-fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>) {
+fn ran(run: &Run, id: StepId, past: &Past, last: &Start, files: &Files) -> Told {
     let before = past.starts.iter().rev().nth(1).filter(|start| start.key != last.key);
     let changed = before.map(|before| differences(past, before, last)).unwrap_or_default();
+    // What was reused was made by an earlier attempt.
+    let made = |key: &str| past.starts.iter().rev().find(|it| it.key == key && it.attempt > 0 && !it.reused);
+    let source = before.and_then(|before| made(&before.key));
+    let given = source.and_then(|source| files.of(&run.step(id).path, source, last));
+    let changes = |part: &String| {
+        given.as_ref().map(|(before, now)| leaves::of_part(part, before, now)).unwrap_or_default()
+    };
+    let changes: Vec<(&String, Vec<Change>)> = changed.iter().map(|part| (part, changes(part))).collect();
     let same = |start: &&Start| start.key == last.key && !start.reused && !start.elsewhere;
     let again = past.starts.iter().filter(same).count();
     let mut why = if !changed.is_empty() {
-        format!("ran again, because this changed: {}", changed.join(", "))
+        format!("ran again, because this changed: {}", changes_text(&changes))
     } else if again > 1 {
         format!(
             "ran {again} times: {}",
@@ -242,7 +289,20 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start) -> (String, Vec<String>
     if run.is_handled(id) {
         why.push_str("; its script went on without it");
     }
-    (why, changed)
+    let changes = changes.into_iter().flat_map(|(_, changes)| changes).collect();
+    Told { why, changed, changes }
+}
+
+/// Each value that changed; a part of which the values are not known by its name.
+fn changes_text(parts: &[(&String, Vec<Change>)]) -> String {
+    let of_part = |(part, changes): &(&String, Vec<Change>)| match changes.as_slice() {
+        [] => vec![(*part).clone()],
+        changes => changes.iter().map(ToString::to_string).collect(),
+    };
+    let all: Vec<String> = parts.iter().flat_map(of_part).collect();
+    let (shown, more) = all.split_at(all.len().min(TOLD_CHANGES));
+    let more = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
+    format!("{}{more}", shown.join("; "))
 }
 
 fn fork_text(run: &Run) -> String {

@@ -71,7 +71,8 @@ fn a_fork_tries_another_template() {
     assert_eq!(ran(&sage), "a aside b c other");
     let why = explained(&sage, "y", "p/b");
     assert!(why.starts_with("taken over from `x` (run_") && why.contains(": the key "), "{why}");
-    assert_eq!(explained(&sage, "y", "p/c"), "ran again, because this changed: params");
+    let why = "ran again, because this changed: params.run: \"echo c >> ran\" -> \"echo other >> ran\"";
+    assert_eq!(explained(&sage, "y", "p/c"), why);
     // The source still has the template that it was started with.
     sage.sage("resume x --from p/c").exit(0);
     assert_eq!(ran(&sage), "a aside b c c other");

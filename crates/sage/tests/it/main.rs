@@ -22,6 +22,7 @@ mod doctor;
 mod dsl;
 mod edits;
 mod examples;
+mod explains;
 mod expressions;
 mod faults;
 mod flows;
