@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::vfs::{self, Vfs};
 
-const GITIGNORE: &str =
-    "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n";
+const GITIGNORE: &str = "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n/types/\n/tsconfig.json\n";
 
 /// In `state`: its directories have been synced.
 const DURABLE: &str = ".durable";

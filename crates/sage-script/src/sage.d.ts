@@ -1,7 +1,8 @@
 // Types of workflows in code. Sage writes this file; editors and `tsc` read it.
 //
-//   import type { Sage } from "sage"
 //   export default async (sage: Sage, input: { topic: string }) => { .. }
+//
+// `Sage` and `StepError` are global; all other types come from the module: import type { Approval } from "sage"
 
 declare module "sage" {
   /** Milliseconds, or a text such as "10m". */
@@ -34,12 +35,14 @@ declare module "sage" {
     fallback?: unknown;
     hedge?: unknown;
     cache?: unknown;
-    pool?: string | string[];
-    target?: unknown;
+    pool?: string | string[] | { [pool: string]: number };
+    target?: string | string[];
     priority?: "P0" | "P1" | "P2" | "P3";
     budget?: unknown;
     isolation?: "none" | "worktree";
-    onUnknown?: unknown;
+    onUnknown?: "retry" | "ask" | { reconcile: string };
+    /** Results that a named operation sees as those of earlier steps, by name: "research/market". */
+    steps?: { [step: string]: unknown };
   }
 
   export interface AgentOptions extends CallOptions {
@@ -128,6 +131,11 @@ declare module "sage" {
     log(...values: unknown[]): void;
   }
 }
+
+/** What a workflow in code is given to work with. */
+type Sage = import("sage").Sage;
+/** What a failed call rejects with. */
+type StepError = import("sage").StepError;
 
 // The globals of a script that begins with `export const meta = { .. }`.
 

@@ -1,6 +1,7 @@
-//! `sage check`: what is wrong with TypeScript, before it runs: its syntax, then its types if there is a `tsc`.
+//! `sage check`: what is wrong with TypeScript, before it runs: its syntax and imports, then its types if there is
+//! a `tsc`.
 //!
-//! The types of tools are asked from the servers and written to `.sage/types`, where editors find them, too.
+//! The types are written to `.sage/types` in any case, for editors; those of tools are asked from the servers.
 
 mod tsc;
 
@@ -10,12 +11,13 @@ use std::process::ExitCode;
 use sage_agents::text_file;
 use sage_core::diagnostic::{Severity, Shown};
 use sage_script::strip::{Form, strip};
+use sage_script::tools::ToolDef;
 use serde_json::json;
 
 use super::code::located;
 use super::context::{Context, runtime};
 use super::failure::Failure;
-use super::{print, print_json};
+use super::{print, print_json, programs};
 use crate::code::types;
 use crate::display::text::plural;
 
@@ -39,9 +41,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         found.extend(syntax(context, file)?);
     }
     let mut notes = Vec::new();
-    // Types of a text that cannot be read would only repeat what is known.
-    if !args.syntax && !files.is_empty() && !found.iter().any(is_error) {
-        found.extend(check_types(context, &files, &mut notes)?);
+    if args.syntax || files.is_empty() {
+        write_types(context, None, false)?;
+    } else {
+        let readable = !found.iter().any(is_error);
+        found.extend(check_types(context, &files, readable, &mut notes)?);
     }
     told(&files, &found, &notes, args.json)
 }
@@ -69,9 +73,15 @@ fn syntax(context: &Context, file: &Path) -> Result<Vec<Shown>, Failure> {
     let text = text_file::read(file, sage_script::strip::MAX_BYTES as u64)
         .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", file.display())))?;
     let absolute = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    let templates = context.project.dir.join("templates");
-    let form = if absolute.starts_with(&templates) { Form::Workflow } else { Form::Body };
-    Ok(strip(&shown(context, file), &text, form).err().unwrap_or_default())
+    let (templates, shown) = (context.project.templates(), shown(context, file));
+    let templates = templates.canonicalize().unwrap_or(templates);
+    // A workflow is refused here for everything that a run would refuse.
+    if absolute.parent() == Some(&templates) {
+        let skills = context.project.dir.join("skills");
+        return Ok(programs::complete(&shown, &text, &context.project.root, &skills).wrong);
+    }
+    let form = if absolute.starts_with(&templates) { Form::Module } else { Form::Body };
+    Ok(strip(&shown, &text, form).err().unwrap_or_default())
 }
 
 /// Short where it is the project's.
@@ -79,25 +89,45 @@ fn shown(context: &Context, file: &Path) -> String {
     file.strip_prefix(&context.project.root).unwrap_or(file).display().to_string()
 }
 
-fn check_types(context: &Context, files: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<Shown>, Failure> {
-    let Some(program) = tsc::find(&context.project.root) else {
+/// `readable`: of a text that cannot be read, types would only repeat what is known.
+fn check_types(
+    context: &Context,
+    files: &[PathBuf],
+    readable: bool,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Shown>, Failure> {
+    let program = tsc::find(&context.project.root);
+    if program.is_none() {
         notes.push("types were not checked: there is no `tsc` in node_modules or on PATH (npm install --save-dev typescript)".into());
-        return Ok(Vec::new());
-    };
+    }
     let runtime = runtime()?;
     runtime.block_on(async {
         let servers = tools(context, notes).await;
-        let failed = |error: std::io::Error| Failure::failed(format!("cannot write the types: {error}"));
-        let dir = types::write(&context.project.dir, servers.as_deref()).map_err(failed)?;
+        let dir = write_types(context, servers.as_deref(), program.is_some())?;
+        let (Some(program), Some(dir), true) = (program, dir, readable) else { return Ok(Vec::new()) };
         let absolute: Vec<PathBuf> =
             files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
-        let project = types::project(&dir, &absolute).map_err(failed)?;
+        let project = types::project(&dir, &absolute).map_err(unwritten)?;
         tsc::run(&program, &project, &context.project.root).await
     })
 }
 
+/// Where there is a project, or where `tsc` needs them: a folder that is none stays as it is.
+fn write_types(
+    context: &Context,
+    servers: Option<&[ToolDef]>,
+    needed: bool,
+) -> Result<Option<PathBuf>, Failure> {
+    let wanted = needed || context.project.dir.is_dir();
+    wanted.then(|| types::write(&context.project.dir, servers).map_err(unwritten)).transpose()
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::failed(format!("cannot write the types: {error}"))
+}
+
 /// `None` if no servers are configured or none could be asked.
-async fn tools(context: &Context, notes: &mut Vec<String>) -> Option<Vec<sage_script::tools::ToolDef>> {
+async fn tools(context: &Context, notes: &mut Vec<String>) -> Option<Vec<ToolDef>> {
     let hub = context.hub();
     hub.names().next()?;
     let mode = context.code_mode(hub.clone());

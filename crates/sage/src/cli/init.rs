@@ -11,6 +11,7 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{install, print, print_json};
+use crate::code::types;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -49,6 +50,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     if create(&project.root.join("sage.toml"), CONFIG)? {
         written.push("sage.toml");
     }
+    types::write(&project.dir, None)
+        .map_err(|error| Failure::failed(format!("cannot write the types of code: {error}")))?;
     let told = clients::tell(&project.root)?;
     written.extend(&told.written);
     let agents = install::found(&project.root);

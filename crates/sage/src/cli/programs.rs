@@ -77,6 +77,7 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
             found.wrong.extend(no_workflow(file, text));
             found.workflows = stripped.scan.workflows;
             found.wrong.extend(missing(file, text, &stripped.scan.imports, &folder));
+            found.wrong.extend(outside(file, text, &stripped.scan.imports, Path::new(".")));
             paths(&stripped.scan.imports, Path::new("."))
         }
     };
@@ -97,6 +98,7 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
                 let around = place.parent().unwrap_or(root);
                 found.wrong.append(&mut missing(&shown, &text, &stripped.scan.imports, around));
                 let folder = Path::new(&path).parent().unwrap_or(Path::new("."));
+                found.wrong.extend(outside(&shown, &text, &stripped.scan.imports, folder));
                 wanted.extend(paths(&stripped.scan.imports, folder));
                 found.wrong.extend(foreign_imports(&shown, &text, &stripped.scan.imports));
                 found.workflows.extend(stripped.scan.workflows);
@@ -132,7 +134,7 @@ fn no_workflow(name: &str, text: &str) -> Option<Shown> {
         return None;
     }
     let problem = Diagnostic::error("", Span { start: 0, end: 1 }, "there is no workflow in this file");
-    let hint = "export default async (sage, input) => { ... }";
+    let hint = "export default async (sage: Sage, input) => { ... }";
     Some(SourceText::new(name, text).show(&problem.hint(hint)))
 }
 
@@ -146,6 +148,17 @@ fn missing(name: &str, text: &str, imports: &[String], folder: &Path) -> Vec<Sho
     let lost = imports.iter().filter(|import| import.starts_with('.') && !there(import));
     lost.map(|import| wrong_import(name, text, import, format!("there is no file `{import}`"), hint))
         .collect()
+}
+
+/// Imports that leave the folder of the workflow: a run does not take them.
+fn outside(name: &str, text: &str, imports: &[String], folder: &Path) -> Vec<Shown> {
+    let hint = "import files of the workflow's folder and below (`./lib.ts`), or skills (`skills/<name>`)";
+    let leaves = |import: &&String| import.starts_with('.') && plain(&folder.join(import)).is_none();
+    let told = |import: &String| {
+        let message = format!("`{import}` is outside of the workflow's folder");
+        wrong_import(name, text, import, message, hint)
+    };
+    imports.iter().filter(leaves).map(told).collect()
 }
 
 /// Imports as the first module would write them.

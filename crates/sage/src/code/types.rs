@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! .sage/types/sage.d.ts  code.d.ts  tsconfig.json  servers/<server>/index.ts  servers/<server>/<function>.ts
+//! .sage/tsconfig.json    the nearest one above templates and skills, so that editors find all of this
 //! ```
 //! Everything in it is made again each time; nothing of it belongs into git.
 
@@ -21,12 +22,24 @@ pub fn write(sage_dir: &Path, servers: Option<&[ToolDef]>) -> io::Result<PathBuf
     put(&dir.join(".gitignore"), "*\n")?;
     put(&dir.join("sage.d.ts"), sage_script::DECLARATIONS)?;
     put(&dir.join("code.d.ts"), code::DECLARATIONS)?;
-    let include = ["*.d.ts", "../templates/**/*.ts", "../skills/*/skill.ts"];
-    put(&dir.join("tsconfig.json"), &pretty(&json!({"compilerOptions": options(), "include": include})))?;
+    put(&dir.join("tsconfig.json"), &pretty(&json!({"compilerOptions": options(), "include": ["*.d.ts"]})))?;
+    write_editor_config(&sage_dir.join("tsconfig.json"))?;
     if let Some(catalogue) = servers {
         write_servers(&dir.join("servers"), catalogue)?;
     }
     Ok(dir)
+}
+
+/// The first line of the file that editors find: one without it is the user's, and stays.
+const OURS: &str = "// Written by `sage check`; without this line it is yours.\n";
+
+fn write_editor_config(path: &Path) -> io::Result<()> {
+    if std::fs::read_to_string(path).is_ok_and(|text| !text.starts_with(OURS)) {
+        return Ok(());
+    }
+    let include = ["types/*.d.ts", "templates/**/*.ts", "skills/*/skill.ts"];
+    let config = pretty(&json!({"extends": "./types/tsconfig.json", "include": include}));
+    put(path, &format!("{OURS}{config}"))
 }
 
 /// What `tsc` is given for some files.
@@ -38,11 +51,12 @@ pub fn project(dir: &Path, files: &[PathBuf]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// As strict as what the engine takes: only types that can be taken away.
+/// As strict as what the engine takes: only types that can be taken away. What a call rejects with is an error, so
+/// `catch (error)` needs no cast.
 fn options() -> Value {
     json!({
         "target": "ES2023", "lib": ["ES2023"], "module": "ESNext", "moduleResolution": "bundler",
-        "moduleDetection": "force", "strict": true, "noEmit": true, "skipLibCheck": true, "types": [],
+        "moduleDetection": "force", "strict": true, "useUnknownInCatchVariables": false, "noEmit": true, "skipLibCheck": true, "types": [],
         "erasableSyntaxOnly": true, "verbatimModuleSyntax": true, "allowImportingTsExtensions": true,
         "paths": {
             "servers/*": ["./servers/*/index.ts", "./servers/*.ts"],

@@ -300,7 +300,7 @@ impl Invocation<'_> {
         };
         command.args(&self.args).current_dir(&self.sage.root).env_clear();
         // What all projects of a user share is the test's own, too.
-        command.env("XDG_STATE_HOME", self.sage.user_state()).envs(self.env);
+        command.env("XDG_STATE_HOME", self.sage.user_state());
         // Only what programs need; settings of whoever runs the tests change nothing.
         for name in ["PATH", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(name) {
@@ -308,6 +308,8 @@ impl Invocation<'_> {
             }
         }
         command.env("HOME", &self.sage.root).env("USER", "tester").env("TMPDIR", self.sage.outside.path());
+        // What a test says itself comes last.
+        command.envs(self.env);
         command
     }
 }

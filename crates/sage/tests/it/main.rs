@@ -61,6 +61,7 @@ mod tickets;
 mod tidy;
 mod told;
 mod tools;
+mod types;
 mod wake_storm;
 mod wire;
 mod workflows;

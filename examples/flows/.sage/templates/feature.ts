@@ -2,7 +2,7 @@
 // them what was found before.
 import { enough } from "./lib/enough.ts";
 
-export default async (sage, input) => {
+export default async (sage: Sage) => {
   const specs = `docs/specs/${sage.feature}`;
 
   sage.phase("research");

@@ -2,7 +2,7 @@
 
 type Counted = { file: string; words: number };
 
-export default async (sage, input: { files?: number }) => {
+export default async (sage: Sage, input: { files?: number }) => {
   const files: string[] = await sage.shell(
     { run: "sh agents/texts.sh \"$FILES\"", env: { FILES: String(input.files ?? 500) }, json: true },
     { label: "texts" },

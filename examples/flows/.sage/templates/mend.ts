@@ -2,7 +2,7 @@
 
 type Round = { failed: string; mended: string };
 
-export default async (sage, input: { agent?: string; rounds?: number }) => {
+export default async (sage: Sage, input: { agent?: string; rounds?: number }) => {
   const most = input.rounds ?? 3;
   const test = { run: "sh tests.sh", cwd: "work" };
 
