@@ -4,6 +4,8 @@ use sage_core::event::Ask;
 use sage_core::template::Kind;
 use serde_json::{Map, Value};
 
+use crate::results::INLINE_BYTES;
+
 /// Kinds that wait instead of working.
 #[derive(Debug)]
 pub enum Pending {
@@ -35,6 +37,10 @@ fn approval(params: &Map<String, Value>) -> Result<Pending, String> {
         .map(|list| list.iter().filter_map(Value::as_str).map(str::to_string).collect::<Vec<_>>());
     let choices = listed.unwrap_or_else(|| vec!["approve".into(), "reject".into()]);
     let ask = Ask { message: text("message").unwrap_or_default(), choices, default: text("default") };
+    let bytes = ask.message.len() + ask.choices.iter().map(String::len).sum::<usize>();
+    if bytes > INLINE_BYTES {
+        return Err(format!("`message` and `choices` have {bytes} bytes; at most {INLINE_BYTES} can be asked"));
+    }
     let deadline_ms =
         params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;
     Ok(Pending::Approval { ask, deadline_ms })

@@ -25,6 +25,8 @@ use crate::pointer::pointer;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 use crate::run_loop::given;
 
+/// Items of one fan-out. Each is a step of the run, and all of them are one record.
+pub const MOST_ITEMS: u32 = 100_000;
 /// Workflows inside of workflows. Templates cannot call themselves; code can.
 const DEEPEST: u32 = 32;
 
@@ -235,7 +237,9 @@ impl Request {
         let Value::Array(items) = &value else {
             return Err(format!("`foreach` must yield a list, not {}", type_name(&value)));
         };
-        let count = u32::try_from(items.len()).map_err(|_| "`foreach` yields too many items".to_string())?;
+        let count = u32::try_from(items.len()).ok().filter(|count| *count <= MOST_ITEMS).ok_or_else(|| {
+            format!("`foreach` yields {} items; a fan-out has at most {MOST_ITEMS}", items.len())
+        })?;
         let digests: Vec<Digest> = items.iter().map(Digest::of_json).collect();
         let mut seen: BTreeMap<Digest, u32> = BTreeMap::new();
         let ordinals = digests

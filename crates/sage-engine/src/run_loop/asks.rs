@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::effect::Effect;
 use super::timers::Timer;
 use super::{Input, Live, LoopError, RunLoop};
-use crate::results::pack;
+use crate::results::{INLINE_BYTES, pack};
 
 /// Where one attempt asks.
 pub(super) struct Desk {
@@ -84,6 +84,13 @@ impl RunLoop {
         // Dropping the reply denies.
         let wanted = |live: &Live| !live.given_up && live.stop.get() == Stop::No;
         if !self.live.get(&(id, attempt)).is_some_and(wanted) || self.run.step(id).gone {
+            return Ok(());
+        }
+        let bytes =
+            ask.command.as_ref().map_or(0, String::len) + ask.paths.iter().map(String::len).sum::<usize>();
+        if bytes > INLINE_BYTES {
+            let message = format!("the request has {bytes} bytes; at most {INLINE_BYTES} can be asked about");
+            let _ = reply.send(Permission::Deny { message });
             return Ok(());
         }
         let Ok(input) = pack(&ask.input, &self.around.blobs) else { return Ok(()) };

@@ -19,6 +19,7 @@ mod commit;
 mod effect;
 mod ended;
 mod ending;
+mod fit;
 mod gate;
 mod handle;
 mod lookup;
@@ -423,12 +424,17 @@ impl RunLoop {
         }
     }
 
-    /// Folds an event and puts it in the next batch. Gives the number of its record.
+    /// Puts an event in the next batch and folds it. Gives the number of its record.
     fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
         let (mut event, now) = (event.into(), self.around.clock.now_ms());
         self.attention.stamp(&mut event);
+        fit::cut_messages(&mut event);
+        // Before it is folded: what cannot be saved must not have happened. After an error nothing is flushed.
+        let seq = match self.journal.append(event.kind(), now, &event) {
+            Err(JournalError::TooLong { bytes, .. }) => return self.fail_too_long(&event, bytes),
+            appended => appended?,
+        };
         self.run.apply(&event, now)?;
-        let seq = self.journal.append(event.kind(), now, &event)?;
         if self.poster.is_some()
             && let Some(wake) = Inbox::news(&event, seq, now, &self.run)
         {

@@ -7,6 +7,7 @@ mod approvals;
 mod asks;
 mod background;
 mod bench_tokens;
+mod bounds;
 mod breakers;
 mod budget_cli;
 mod budgets;
