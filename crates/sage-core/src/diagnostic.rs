@@ -86,9 +86,22 @@ impl Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     left_out: usize,
+    new: bool,
 }
 
 impl Diagnostics {
+    /// Of a text that is read for the first time. What a journal has frozen, and what code calls, was good before.
+    pub fn of_new_text() -> Diagnostics {
+        Diagnostics { new: true, ..Diagnostics::default() }
+    }
+
+    /// A rule for texts that are read for the first time.
+    pub fn push_new(&mut self, diagnostic: Diagnostic) {
+        if self.new {
+            self.push(diagnostic);
+        }
+    }
+
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.list.len() < MAX_DIAGNOSTICS {
             self.list.push(diagnostic);

@@ -5,6 +5,17 @@ use serde_json::{Number, Value};
 /// Longer than this is a mistake, and adding it to a clock must not overflow.
 pub const MAX_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
+/// A smaller number without a unit was meant as something else: seconds, or minutes.
+pub const SHORTEST_NUMBER_MS: u64 = 1_000;
+
+/// What is wrong with a number of milliseconds that is given without a unit, and what to write.
+pub fn without_unit(ms: u64) -> Option<(String, String)> {
+    (1..SHORTEST_NUMBER_MS).contains(&ms).then(|| {
+        let message = format!("{ms} without a unit means {ms} milliseconds");
+        (message, format!("write \"{ms}s\" or \"{ms}ms\""))
+    })
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     #[error("a duration cannot be negative")]

@@ -15,6 +15,7 @@ pub mod event;
 pub mod expr;
 pub mod graph;
 pub mod handoff;
+pub mod inputs;
 pub mod key;
 pub mod load;
 pub mod plan;

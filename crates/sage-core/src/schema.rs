@@ -93,14 +93,14 @@ mod tests {
         assert_eq!(problems(DESIGN_EXAMPLE), [""; 0]);
         let full = "
 name: full
-inputs: {depth: 3}
+inputs: {depth: 3, level: {type: integer, default: 1, enum: [1, 2]}, who: {required: true, description: x}, raw: {a: 1}}
 phases:
   - id: a
     join: any
     repeat: {from: a, while: false, max: 2}
     operations:
       - {id: s, type: shell, params: {argv: [echo, 1], env: {A: 1}, cwd: x, json: true}, retry: 3, priority: P1}
-      - {type: sleep, params: {for: 2s}, when: true, onUnknown: {reconcile: x}, timeout: 5}
+      - {type: sleep, params: {for: 2s}, when: true, onUnknown: {reconcile: x}, timeout: 5s}
       - {type: approval, params: {message: ok, choices: [a, b], deadline: 1h, default: a}}
       - {type: workflow, params: {template: x, inputs: {}}, foreach: '[1]', tolerate: 0.5, maxParallel: 2}
       - {type: tool, params: {server: s, tool: t, arguments: {a: '{{ feature }}', b: 1}}}
@@ -122,7 +122,7 @@ phases:
             "retry: {jitter: full}",
             "retry: {jitter: true}",
             "timeout: 5m",
-            "timeout: {attempt: 5m, step: 1h, idle: 30, queue: 1d}",
+            "timeout: {attempt: 5m, step: 1h, idle: 30s, queue: 1d}",
             "pool: gpu",
             "pool: {gpu: 2, a.b: 10000}",
             "target: host:api.example.com",
@@ -132,7 +132,7 @@ phases:
             "fallback: {to: codex, on: [quota]}",
             "fallback: {to: [cache, {value: [1]}], on: breaker}",
             "hedge: 30s",
-            "hedge: {after: 500, max: 5}",
+            "hedge: {after: 500ms, max: 5}",
             "stall: false",
             "stall: 10m",
             "stall: {after: 1m, nudges: 0, restarts: 10, then: fail}",
@@ -155,6 +155,8 @@ phases:
             "retry: {jitter: some}",
             "timeout: {each: 5m}",
             "timeout: [5m]",
+            "timeout: 5",
+            "hedge: 500",
             "pool: {}",
             "pool: global",
             "pool: a b",

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::budget::Cap;
+use crate::inputs::Inputs;
 use crate::policy::{
     CachePolicy, Fallback, Hedge, Join, OnBudget, OnFailure, OnJoin, OnUnknown, Retry, RetryBudget,
     StallPolicy, Tolerate,
@@ -39,8 +40,7 @@ pub struct Template {
     pub name: String,
     pub description: Option<String>,
     pub timeout_ms: Option<u64>,
-    /// Defaults of the inputs; what the user gives wins.
-    pub inputs: serde_json::Map<String, Value>,
+    pub inputs: Inputs,
     pub budget: Option<Cap>,
     pub on_budget: OnBudget,
     pub retry_budget: Option<RetryBudget>,

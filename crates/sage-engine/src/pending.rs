@@ -39,7 +39,9 @@ fn approval(params: &Map<String, Value>) -> Result<Pending, String> {
     let ask = Ask { message: text("message").unwrap_or_default(), choices, default: text("default") };
     let bytes = ask.message.len() + ask.choices.iter().map(String::len).sum::<usize>();
     if bytes > INLINE_BYTES {
-        return Err(format!("`message` and `choices` have {bytes} bytes; at most {INLINE_BYTES} can be asked"));
+        return Err(format!(
+            "`message` and `choices` have {bytes} bytes; at most {INLINE_BYTES} can be asked"
+        ));
     }
     let deadline_ms =
         params.get("deadline").map(sage_core::duration::from_json).transpose().map_err(|e| e.to_string())?;

@@ -237,9 +237,10 @@ impl Request {
         let Value::Array(items) = &value else {
             return Err(format!("`foreach` must yield a list, not {}", type_name(&value)));
         };
-        let count = u32::try_from(items.len()).ok().filter(|count| *count <= MOST_ITEMS).ok_or_else(|| {
-            format!("`foreach` yields {} items; a fan-out has at most {MOST_ITEMS}", items.len())
-        })?;
+        let count =
+            u32::try_from(items.len()).ok().filter(|count| *count <= MOST_ITEMS).ok_or_else(|| {
+                format!("`foreach` yields {} items; a fan-out has at most {MOST_ITEMS}", items.len())
+            })?;
         let digests: Vec<Digest> = items.iter().map(Digest::of_json).collect();
         let mut seen: BTreeMap<Digest, u32> = BTreeMap::new();
         let ordinals = digests
@@ -267,10 +268,14 @@ impl Request {
         let Some((_, plan)) = self.templates.iter().find(|(name, _)| name == template) else {
             return Err(format!("template `{template}` is not part of this run"));
         };
-        let mut inputs = plan.template.inputs.clone();
-        if let Some(Value::Object(given)) = params.get("inputs") {
-            inputs.extend(given.clone());
-        }
+        let given = match params.get("inputs") {
+            Some(Value::Object(given)) => given.clone(),
+            _ => Map::new(),
+        };
+        let inputs = plan.template.inputs.complete(given).map_err(|errors| {
+            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            format!("workflow `{template}`: {}", told.join("; "))
+        })?;
         let inputs = pack(&Value::Object(inputs), blobs).map_err(|e| e.to_string())?;
         Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
     }

@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod code;
+pub mod command_line;
 pub mod display;
 pub mod graph;
 pub mod mcp;

@@ -47,7 +47,7 @@ impl Loaded {
 
 /// From text to a checked template: parse, read, check.
 pub fn load(text: &str, format: Format, library: &Library, catalogue: &dyn Catalogue) -> Loaded {
-    let mut problems = Diagnostics::default();
+    let mut problems = Diagnostics::of_new_text();
     let template = parse_into(text, format, &mut problems).and_then(|node| {
         let template = read_into(&node, library, &mut problems)?;
         check_into(&template, &Document { text, root: Some(&node) }, catalogue, &mut problems);

@@ -53,6 +53,72 @@ fn after_a(operation: &str) -> String {
     )
 }
 
+/// `field: message (hint)` of each diagnostic about an operation.
+fn hinted(operation: &str) -> Vec<String> {
+    let text = format!("name: t\nphases:\n  - id: p\n    operations:\n      - {operation}\n");
+    let line = |d: &Diagnostic| {
+        let field = d.field.strip_prefix("phases[0].operations[0].").unwrap_or(&d.field);
+        format!("{field}: {} ({})", d.message, d.hint.as_deref().unwrap_or_default())
+    };
+    load_yaml(&text).diagnostics.iter().map(line).collect()
+}
+
+// covers: R14, R6
+#[test]
+fn a_small_number_as_a_time_is_refused_where_it_is_new() {
+    let table = [
+        ("{type: shell, params: {run: x}, timeout: 1}", "timeout: 1 without"),
+        ("{type: shell, params: {run: x}, timeout: {attempt: 999}}", "timeout.attempt: 999 without"),
+        ("{type: shell, params: {run: x}, idleTimeout: 30}", "idleTimeout: 30 without"),
+        ("{type: shell, params: {run: x}, retry: {delay: 10}}", "retry.delay: 10 without"),
+        ("{type: shell, params: {run: x}, cache: {ttl: 30}}", "cache.ttl: 30 without"),
+        ("{type: shell, params: {run: x}, hedge: 500}", "hedge: 500 without"),
+        ("{type: sleep, params: {for: 2}}", "params.for: 2 without"),
+        ("{type: approval, params: {message: x, deadline: 5}}", "params.deadline: 5 without"),
+    ];
+    for (operation, begins) in table {
+        let found = hinted(operation);
+        assert!(found[0].starts_with(begins), "{operation}: {found:?}");
+        assert!(found[0].contains("milliseconds (write \""), "{operation}: {found:?}");
+    }
+    assert_eq!(
+        hinted("{type: sleep, params: {for: 2}}"),
+        ["params.for: 2 without a unit means 2 milliseconds (write \"2s\" or \"2ms\")"]
+    );
+    for operation in [
+        "{type: shell, params: {run: x}, timeout: 600000}",
+        "{type: shell, params: {run: x}, timeout: 1s, retry: {delay: 0}}",
+        "{type: sleep, params: {ms: 5}}",
+    ] {
+        assert_eq!(hinted(operation), [""; 0], "{operation}");
+    }
+    // What a journal has frozen stays good.
+    let text = "name: t\nphases: [{id: p, operations: {type: shell, params: {run: x}, timeout: 1}}]";
+    assert!(load_yaml(text).template.is_none());
+    assert!(crate::load::reload(&crate::event::Frozen::new("t", Format::Yaml, text)).is_ok());
+}
+
+// covers: R6
+#[test]
+fn habits_of_other_languages_get_advice() {
+    let table = [
+        (
+            "{type: shell, params: {run: x}, when: '{{ inputs.a }}'}",
+            "this is jq, without `{{ }}`: `inputs.a`",
+        ),
+        (
+            "{type: shell, params: {run: x}, when: \"inputs.a == 'y'\"}",
+            "text in jq has double quotes: `inputs.a == \"y\"`",
+        ),
+        ("{type: shell, params: {run: x}, foreach: [a, b]}", "foreach: '[\"a\",\"b\"]'"),
+        ("{type: shell, params: {run: x}, retry: '5'}", "retry: 5"),
+    ];
+    for (operation, hint) in table {
+        let found = hinted(operation);
+        assert!(found.iter().any(|line| line.ends_with(&format!("({hint})"))), "{operation}: {found:?}");
+    }
+}
+
 // covers: R2, R6
 #[test]
 fn good_graphs_have_nothing_to_say() {

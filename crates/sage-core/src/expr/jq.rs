@@ -215,7 +215,19 @@ fn load_error(text: &str, error: load::Error<&str>) -> ExprError {
         shown if expected == "nothing" => format!("unexpected `{}`", printable(shown)),
         shown => format!("expected {expected}, found `{}`", printable(shown)),
     };
-    ExprError::new(message).at(range.start..end)
+    ExprError { hint: advice(text, found), ..ExprError::new(message).at(range.start..end) }
+}
+
+/// Habits of other languages.
+fn advice(text: &str, found: &str) -> Option<String> {
+    let inner = text.trim().strip_prefix("{{").and_then(|inner| inner.strip_suffix("}}"));
+    match inner {
+        Some(inner) => Some(format!("this is jq, without `{{{{ }}}}`: `{}`", printable(inner.trim()))),
+        None if found.starts_with('\'') => {
+            Some(format!("text in jq has double quotes: `{}`", printable(&text.replace('\'', "\""))))
+        }
+        None => None,
+    }
 }
 
 fn undefined(text: &str, (name, what): &compile::Error<&str>) -> ExprError {

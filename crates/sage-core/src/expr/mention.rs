@@ -38,6 +38,49 @@ pub fn mentions(text: &str, language: Language) -> Vec<Mention<'_>> {
     found
 }
 
+/// The inputs that a text reads, each by its name; `None` where it reads all of them, or one whose name is computed.
+pub fn inputs_of(text: &str, language: Language) -> Vec<Option<&str>> {
+    let mut found = Vec::new();
+    match language {
+        Language::Jq => scan_inputs(text, &mut found),
+        Language::Jinja => blocks(text).for_each(|block| scan_inputs(&text[block], &mut found)),
+    }
+    found
+}
+
+fn scan_inputs<'a>(text: &'a str, found: &mut Vec<Option<&'a str>>) {
+    const WORD: &str = "inputs";
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, _) in text.match_indices(WORD) {
+        let (before, after) = (&text[..at], &text[at + WORD.len()..]);
+        // `steps["a"].result.inputs` is something else, `.inputs` is not.
+        let inner = before.strip_suffix('.').unwrap_or(before);
+        let part_of_path =
+            inner.len() < before.len() && inner.ends_with(|c: char| in_word(c) || "])\"'".contains(c));
+        if part_of_path || before.ends_with(|c: char| in_word(c) || c == '$') || after.starts_with(in_word) {
+            continue;
+        }
+        found.push(named_input(after.trim_start()));
+    }
+}
+
+/// `.name`, `["name"]`, `."name"`.
+fn named_input(after: &str) -> Option<&str> {
+    let quoted = |text: &'_ str| text.starts_with(['"', '\'']);
+    let inner = match (after.strip_prefix('.'), after.strip_prefix('[')) {
+        (Some(rest), _) if !quoted(rest) => {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let called = rest[end..].starts_with('(');
+            return Some(&rest[..end]).filter(|name| !name.is_empty() && !called);
+        }
+        (Some(rest), _) | (None, Some(rest)) => rest.trim_start(),
+        (None, None) => return None,
+    };
+    let quote = inner.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let length = inner[1..].find(quote)?;
+    Some(&inner[1..1 + length])
+}
+
 /// The insides of `{{ }}` and `{% %}`.
 pub(super) fn blocks(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut from = 0;
@@ -89,6 +132,15 @@ fn scan<'a>(text: &'a str, base: usize, found: &mut Vec<Mention<'a>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inputs_are_found_by_name_or_as_a_whole() {
+        let jq = r#".inputs.a | inputs["b"] | inputs . "x" | .inputs."c" | myinputs.no | steps["x"].result.inputs.no"#;
+        assert_eq!(inputs_of(jq, Language::Jq), [Some("a"), Some("b"), None, Some("c")]);
+        let jinja = "no inputs.x here {{ inputs.a | upper }} {{ inputs['b'] }} {% for k in inputs %}{{ inputs.get(k) }}";
+        assert_eq!(inputs_of(jinja, Language::Jinja), [Some("a"), Some("b"), None, None]);
+        assert_eq!(inputs_of("inputs[.x] | {inputs} | $inputs", Language::Jq), [None, None]);
+    }
 
     #[test]
     fn literal_mentions_are_found_in_both_languages() {

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 pub use jinja::{Jinja, is_dynamic, is_rendered_dynamic, render, render_params};
 pub use jq::{Jq, is_true};
-pub use mention::{Language, Mention, mentions, references};
+pub use mention::{Language, Mention, inputs_of, mentions, references};
 pub use order::Order;
 pub use result_schema::ResultSchema;
 

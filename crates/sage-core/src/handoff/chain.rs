@@ -164,7 +164,7 @@ impl Chain {
         let message = format!("{from} does not have the work of `{}`", self.task_id);
         let offered = self.handoffs.iter().find(|entry| entry.to == from && entry.status == Status::Pending);
         let hint = match (offered, self.handoffs.last()) {
-            (Some(entry), _) => format!("sage handoff accept {}    (first)", entry.handoff_id),
+            (Some(entry), _) => format!("sage handoff accept {}    # first", entry.handoff_id),
             (None, Some(last)) => {
                 format!("the last handoff is {} -> {} ({})", last.from, last.to, last.status.name())
             }

@@ -186,7 +186,7 @@ fn only_who_has_the_work_hands_it_on() {
     let chain = |handoffs: &[Handoff]| Index::of(handoffs).chain("login").unwrap();
     let refused = chain(std::slice::from_ref(&first)).check_next(&next).unwrap_err();
     assert_eq!(refused.message, "IMPLEMENTER does not have the work of `login`");
-    assert_eq!(refused.hint, "sage handoff accept h1    (first)");
+    assert_eq!(refused.hint, "sage handoff accept h1    # first");
     first.advance(Status::Accepted, AT, None).unwrap();
     chain(std::slice::from_ref(&first)).check_next(&next).unwrap();
     let cleaner = made(Role::Cleaner, Role::Orchestrator, "h3");

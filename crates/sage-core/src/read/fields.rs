@@ -110,7 +110,10 @@ impl<'n, 'a> Fields<'n, 'a> {
     pub fn duration_ms(&self, name: &str, problems: &mut Diagnostics) -> Option<u64> {
         let node = self.get(name)?;
         match duration_of(node) {
-            Ok(ms) => Some(ms),
+            Ok(ms) => {
+                check_unit(node, ms, &self.place.field(name), problems);
+                Some(ms)
+            }
             Err(error) => {
                 problems.push(Diagnostic::error(self.place.field(name), node.span, error.to_string()));
                 None
@@ -194,6 +197,13 @@ pub fn duration_of(node: &Node<'_>) -> Result<u64, duration::DurationError> {
         Data::Number(number) => duration::from_number(number),
         Data::Str(text) => duration::from_text(text),
         _ => Err(duration::DurationError::WrongType),
+    }
+}
+
+/// Who writes `timeout: 5` means seconds.
+pub fn check_unit(node: &Node<'_>, ms: u64, place: &Place<'_>, problems: &mut Diagnostics) {
+    if let (Data::Number(_), Some((message, hint))) = (&node.data, duration::without_unit(ms)) {
+        problems.push_new(Diagnostic::error(place, node.span, message).hint(hint));
     }
 }
 

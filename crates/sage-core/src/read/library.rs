@@ -43,7 +43,10 @@ pub struct NamedOperation {
 impl Library {
     /// Adds an operation, in place of one with the same name. One with errors is not added.
     pub fn add(&mut self, name: &str, text: &str) -> Vec<Diagnostic> {
-        let mut problems = Diagnostics::default();
+        self.read(name, text, Diagnostics::of_new_text())
+    }
+
+    fn read(&mut self, name: &str, text: &str, mut problems: Diagnostics) -> Vec<Diagnostic> {
         if primitive(name).is_some() {
             let message = format!("`{name}` is a kind: an operation needs a name of its own");
             problems.push(Diagnostic::error("", Span::default(), message));
@@ -58,7 +61,7 @@ impl Library {
     pub fn frozen(operations: &BTreeMap<String, String>) -> Library {
         let mut library = Library::default();
         for (name, text) in operations {
-            library.add(name, text);
+            library.read(name, text, Diagnostics::default());
         }
         library
     }

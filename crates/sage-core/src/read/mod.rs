@@ -9,6 +9,7 @@ mod cache;
 mod fallback;
 mod fields;
 mod filter;
+mod inputs;
 mod library;
 mod limits;
 mod operation;
@@ -19,8 +20,6 @@ mod policies;
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-use serde_json::{Map, Value};
 
 pub use bind::Binding;
 pub use library::{Library, NamedOperation};
@@ -52,6 +51,7 @@ pub const TEMPLATE_FIELDS: &[&str] = &[
 /// All lists of field names, with the place in the JSON Schema that must say the same.
 pub const FIELD_LISTS: &[(&str, &[&str])] = &[
     ("/properties", TEMPLATE_FIELDS),
+    ("/$defs/input/anyOf/1/properties", inputs::INPUT_FIELDS),
     ("/$defs/phase/properties", PHASE_FIELDS),
     ("/$defs/operation/properties", OPERATION_FIELDS),
     ("/$defs/repeat/properties", phase::REPEAT_FIELDS),
@@ -87,15 +87,11 @@ pub fn read_template(node: &Node<'_>, library: &Library) -> (Option<Template>, V
 pub(crate) fn read_into(node: &Node<'_>, library: &Library, problems: &mut Diagnostics) -> Option<Template> {
     let place = Place::Root;
     let fields = Fields::new(node, &place, TEMPLATE_FIELDS, problems)?;
-    let inputs = match fields.object("inputs", problems).map(Node::to_json) {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
-    };
     let mut template = Template {
         name: name(&fields, problems),
         description: fields.text("description", problems).map(str::to_owned),
         timeout_ms: fields.timeout_ms("timeout", problems),
-        inputs,
+        inputs: inputs::read(&fields, problems),
         budget: limits::budget(&fields, problems),
         on_budget: policies::on_budget(&fields, problems),
         retry_budget: limits::retry_budget(&fields, problems),

@@ -97,7 +97,7 @@ pub(super) fn read_with(
         params: given.params,
         needs: fields.names("needs", problems),
         when: fields.condition("when", problems),
-        foreach: fields.source("foreach", problems),
+        foreach: foreach(&fields, problems),
         max_parallel: fields.count("maxParallel", 1, MAX_PARALLEL, problems),
         tolerate: policies::tolerate(&fields, problems),
         agent: given.agent,
@@ -242,6 +242,18 @@ fn isolation(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnos
 
 pub fn is_available(kind: Kind) -> bool {
     !matches!(kind, Kind::Verify)
+}
+
+/// jq, also where a list is meant as it is.
+fn foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Source> {
+    let node = fields.get("foreach")?;
+    if let Data::Seq(_) = node.data {
+        let list = node.to_json().to_string().replace('\'', "''");
+        let problem = expected("a jq expression", node, &fields.place.field("foreach"));
+        problems.push(problem.hint(format!("foreach: '{}'", printable(&list))));
+        return None;
+    }
+    fields.source("foreach", problems)
 }
 
 fn warn_without_foreach(fields: &Fields<'_, '_>, problems: &mut Diagnostics) {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Fields, duration_of, expected};
+use super::fields::{Fields, check_unit, duration_of, expected};
 use super::operation::{either, is_available};
 use super::place::Place;
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
@@ -179,8 +179,9 @@ fn value<'n>(
     let fits = match (kind, name) {
         (Kind::Shell | Kind::Agent, "argv" | "command") => return (name, texts(node, place, problems)),
         (Kind::Shell | Kind::Agent, "env") => return (name, variables(node, place, problems)),
-        (Kind::Sleep, "ms" | "for") => return ("ms", milliseconds(node, place, problems)),
-        (Kind::Approval, "deadline") => return (name, milliseconds(node, place, problems)),
+        (Kind::Sleep, "ms") => return ("ms", milliseconds(node, place, false, problems)),
+        (Kind::Sleep, "for") => return ("ms", milliseconds(node, place, true, problems)),
+        (Kind::Approval, "deadline") => return (name, milliseconds(node, place, true, problems)),
         (Kind::Approval, "choices") => return (name, choices(node, place, problems)),
         (Kind::Synthesize, "from") => return (name, step_names(node, place, problems)),
         (Kind::Synthesize, "threshold") => share(node).then_some(()).ok_or("a number from 0 to 1"),
@@ -286,9 +287,15 @@ fn step_names(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) ->
     Value::Array(items.iter().map(Node::to_json).collect())
 }
 
-fn milliseconds(node: &Node<'_>, place: &Place<'_>, problems: &mut Diagnostics) -> Value {
+/// `unit`: its name does not say that a number is milliseconds.
+fn milliseconds(node: &Node<'_>, place: &Place<'_>, unit: bool, problems: &mut Diagnostics) -> Value {
     match duration_of(node) {
-        Ok(ms) => Value::from(ms),
+        Ok(ms) => {
+            if unit {
+                check_unit(node, ms, place, problems);
+            }
+            Value::from(ms)
+        }
         Err(error) => {
             problems.push(Diagnostic::error(place, node.span, error.to_string()));
             Value::from(0)

@@ -155,6 +155,12 @@ pub fn retry(fields: &Fields<'_, '_>, kind: Kind, problems: &mut Diagnostics) ->
         return Retry { attempts, ..default };
     }
     let place = fields.place.field("retry");
+    if node.as_map().is_none() {
+        let example = node.as_str().and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(3);
+        let what = "a number of tries, or an object such as {attempts: 3}";
+        problems.push(expected(what, node, &place).hint(format!("retry: {example}")));
+        return default;
+    }
     let Some(retry) = Fields::new(node, &place, RETRY_FIELDS, problems) else {
         return default;
     };

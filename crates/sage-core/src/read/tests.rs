@@ -334,7 +334,10 @@ fn retries_are_read_in_both_forms() {
             "{type: pause.short, retry: {on: [timeot]}}",
             ".retry.on[0]: `timeot` is not a class of failures (did you mean `timeout`?)",
         ),
-        ("{type: pause.short, retry: often}", ".retry: expected an object, found text"),
+        (
+            "{type: pause.short, retry: often}",
+            ".retry: expected a number of tries, or an object such as {attempts: 3}, found text (retry: 3)",
+        ),
     ] {
         assert_eq!(said(text), [expected], "{text}");
     }
@@ -378,7 +381,10 @@ fn the_small_policies_are_read() {
             "{type: pause.short, foreach: '[1]', tolerate: -1}",
             ".tolerate: expected a count of items that may fail, or a share below 1, found the number -1",
         ),
-        ("{type: pause.short, foreach: [1, 2]}", ".foreach: expected text, found a list"),
+        (
+            "{type: pause.short, foreach: [1, 2]}",
+            ".foreach: expected a jq expression, found a list (foreach: '[1,2]')",
+        ),
         (
             "{type: pause.short, foreach: '[1]', maxParallel: 0}",
             ".maxParallel: expected a whole number from 1 to 100000, found the number 0",

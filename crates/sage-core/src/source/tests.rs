@@ -33,6 +33,21 @@ fn value(text: &str, format: Format) -> serde_json::Value {
     node.unwrap().to_json()
 }
 
+// covers: R6
+#[test]
+fn wrong_indentation_and_colons_get_advice() {
+    let table = [
+        ("a:\n  - id: p\n     operations: 1\n", "= hint: indent `operations` like the fields beside it"),
+        ("a:\n  run: echo key: value\n", "= hint: quote the value: `run: 'echo key: value'`"),
+        ("a:\n  - run: it's a: b\n", "= hint: quote the value: `run: 'it''s a: b'`"),
+        ("a:\n\tb: 1\n", "= hint: indent with spaces"),
+    ];
+    for (text, hint) in table {
+        let told = yaml_errors(text);
+        assert!(told.contains(hint), "{text}: {told}");
+    }
+}
+
 #[test]
 fn json_gives_values_and_spans() {
     let text = "{\"a\": [1, -2.5, \"x\\n\\u00e9\\ud83d\\ude00\"],\r\n \"b\": {\"c\": null, \"d\": true}}";

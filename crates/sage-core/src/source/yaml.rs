@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 
 use super::MAX_DEPTH;
 use super::node::{Data, Entry, Key, Node, Trail, number, refuse_duplicates};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, printable};
 use crate::template::Span;
 
 pub fn parse<'a>(text: &'a str, base: usize, problems: &mut Diagnostics) -> Option<Node<'a>> {
@@ -38,6 +38,29 @@ pub fn parse<'a>(text: &'a str, base: usize, problems: &mut Diagnostics) -> Opti
     }
 }
 
+/// What to do about a message that says what the parser saw and not what was meant.
+fn advice(message: &str, text: &str, at: usize) -> Option<String> {
+    if message.contains("tabs") {
+        return Some("indent with spaces".into());
+    }
+    if !message.contains("mapping values are not allowed") {
+        return None;
+    }
+    let before = text.get(..at)?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    let key = before[start..].trim_start().trim_start_matches("- ");
+    match key.split_once(": ") {
+        // `run: echo key: value`
+        Some((key, _)) => {
+            let (_, value) = line.split_once(": ")?;
+            let quoted = value.trim().replace('\'', "''");
+            Some(format!("quote the value: `{}: '{}'`", printable(key), printable(&quoted)))
+        }
+        None => Some(format!("indent `{}` like the fields beside it", printable(key.trim()))),
+    }
+}
+
 /// A collection whose end has not been seen.
 enum Open<'a> {
     Seq { start: Span, items: Vec<Node<'a>> },
@@ -62,7 +85,9 @@ impl<'a> Tree<'a, '_> {
         while let Some(next) = parser.next_event() {
             let (event, span) = next.map_err(|error| {
                 let at = self.offsets.byte(*error.marker());
-                Box::new(Diagnostic::error(&self.trail, Span { start: at, end: at + 1 }, error.info()))
+                let problem = Diagnostic::error(&self.trail, Span { start: at, end: at + 1 }, error.info());
+                let inside = (at as usize).saturating_sub(self.base);
+                Box::new(problem.hint_if(advice(error.info(), self.text, inside)))
             })?;
             let span = Span { start: self.offsets.byte(span.start), end: self.offsets.byte(span.end) };
             self.event(event, span)?;

@@ -86,8 +86,8 @@ pub enum OpenError {
     Fork(String),
     #[error("no run of `{0}`")]
     Unknown(String),
-    #[error("the last run of `{0}` was cancelled without a checkpoint and cannot be resumed")]
-    NotResumable(String),
+    #[error("the last run of `{feature}` was cancelled without a checkpoint and cannot be resumed")]
+    NotResumable { feature: String, template: Box<Frozen> },
     #[error("no step `{step}` in `{feature}`{}", near_text(.near))]
     NoStep { feature: String, step: String, near: Option<String> },
     #[error("step `{step}` does not wait for an answer; it is {state}")]

@@ -41,7 +41,10 @@ impl Engine {
             {
                 return Ok(Resumed::Complete { run: Box::new(run), notices });
             }
-            Status::Cancelled { resumable: false } => return Err(OpenError::NotResumable(feature.into())),
+            Status::Cancelled { resumable: false } => {
+                let template = Box::new(run.template);
+                return Err(OpenError::NotResumable { feature: feature.into(), template });
+            }
             _ => {}
         }
         let now = self.clock.now_ms();

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::signal::deliver;
 use super::{background, feature, print, print_json};
+use crate::command_line::{sage, tell};
 
 #[derive(Debug, clap::Args)]
 pub struct ApproveArgs {
@@ -105,7 +106,7 @@ fn answer(
         if background::goes_on_by_itself(context, &feature) {
             eprintln!("note: it goes on by itself in the background");
         } else if run.status != Status::Running {
-            eprintln!("hint: sage resume {feature}");
+            tell(sage("resume").arg(&feature));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -139,7 +140,7 @@ fn check_ask(run: &Run, feature: &str, step: &str, said: &Said) -> Result<(), Fa
         run.find(step).map_or(Vec::new(), |id| run.asks_of(id).map(|open| open.ask.id.as_str()).collect());
     if open.is_empty() {
         return Err(Failure::usage(format!("no agent asks for anything in `{step}`"))
-            .hint(format!("sage status {feature}")));
+            .hint(sage("status").arg(feature)));
     }
     match &said.ask {
         Some(ask) if !open.contains(&ask.as_str()) => {
@@ -159,7 +160,7 @@ fn only_ask(run: &Run, feature: &str, step: &str) -> Result<Option<String>, Fail
             let list: Vec<String> =
                 many.iter().map(|open| format!("{} ({})", open.ask.id, open.ask.title())).collect();
             Err(Failure::usage(format!("`{step}` asks for {} things: {}", many.len(), list.join("; ")))
-                .hint(format!("sage approve {feature} {step} --ask {}", many[0].ask.id)))
+                .hint(sage("approve").arg(feature).arg(step).option("--ask", &many[0].ask.id)))
         }
     }
 }
@@ -171,7 +172,7 @@ fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
         [one] => Ok((*one).to_string()),
         [] => Err(Failure::usage(format!("no step of `{feature}` waits for an answer"))),
         many => Err(Failure::usage(format!("{} steps wait for an answer: {}", many.len(), many.join(", ")))
-            .hint(format!("sage approve {feature} {}", many[0]))),
+            .hint(sage("approve").arg(feature).arg(many[0].to_string()))),
     }
 }
 
@@ -185,7 +186,7 @@ fn default_choice(run: &Run, feature: &str, step: &str) -> Result<String, Failur
         Some(ask) if !ask.choices.iter().any(|choice| choice == "approve") => {
             let first = ask.choices.first().map_or("", String::as_str);
             Err(Failure::usage(format!("`{step}` has the choices {}", ask.choices.join(", ")))
-                .hint(format!("sage approve {feature} {step} -c {first}")))
+                .hint(sage("approve").arg(feature).arg(step).option("-c", first)))
         }
         _ => Ok("approve".into()),
     }

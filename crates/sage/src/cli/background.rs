@@ -18,6 +18,7 @@ use super::context::Context;
 use super::drive::Show;
 use super::failure::Failure;
 use super::{log_file, print, print_json};
+use crate::command_line;
 use crate::display::text::argument;
 
 /// How long a new owner may take before the person is told that it is late.
@@ -115,7 +116,7 @@ pub fn hand_over(context: &Context, record: &Record) -> Result<u32, Failure> {
     let log = log_file::path(&context.project, &record.feature);
     let late = |why: String| {
         Failure::failed(format!("`{}` is saved, but nobody runs it yet: {why}", record.feature))
-            .hint(format!("sage status {}    (the supervisor tries again)", record.feature))
+            .hint(command_line::sage("status").arg(&record.feature).comment("the supervisor tries again"))
             .hint(format!("cat {}", argument(&log.display().to_string())))
     };
     let mut child = child.map_err(|error| late(error.to_string()))?;
@@ -146,7 +147,8 @@ fn tell(record: &Record, pid: u32, show: &Show) -> Result<(), Failure> {
     }
     print(format_args!("{feature} runs in the background: {} (process {pid})\n", record.run));
     if !show.quiet {
-        eprintln!("hint: sage status {feature} --watch\nhint: sage logs {feature} -f");
+        command_line::tell(command_line::sage("status").arg(feature).arg("--watch"));
+        command_line::tell(command_line::sage("logs").arg(feature).arg("-f"));
     }
     Ok(())
 }

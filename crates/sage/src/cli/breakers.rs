@@ -13,6 +13,7 @@ use super::config::check_name;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json, target_names};
+use crate::command_line::{sage, tell};
 use crate::display::text::{clean, clock_text};
 
 #[derive(Debug, clap::Args)]
@@ -61,7 +62,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         Some(Action::Reset { target: None, all: false, .. }) => {
             Err(Failure::usage("`reset` needs the name of a target, or `--all`")
                 .hint("sage breakers reset --all")
-                .hint("sage breakers    (shows their names)"))
+                .hint("sage breakers    # shows their names"))
         }
         Some(Action::Reset { target, json, .. }) => reset(context, &limits, target.as_deref(), json),
         Some(Action::Isolate { target, message, json }) => {
@@ -167,7 +168,7 @@ fn show(context: &Context, limits: &Limits, name: Option<&str>, json: bool) -> R
     }
     let held = views.iter().find(|view| view.hold.is_some());
     if let Some(view) = held {
-        eprintln!("hint: sage breakers reset {}    (if it is well again)", view.name);
+        tell(sage("breakers reset").arg(view.name).comment("if it is well again"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -270,7 +271,7 @@ fn isolate(
         print_json(&json!({"type": "breakerIsolated", "target": name, "why": why}))?;
     } else {
         print(format_args!("isolated {name}: nothing calls it any more; what is under way finishes\n"));
-        eprintln!("hint: sage breakers reset {name}");
+        tell(sage("breakers reset").arg(name));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json, signal};
+use crate::command_line::{CommandLine, sage, tell};
 use crate::display::raise_command;
-use crate::display::text::{argument, plural};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -123,7 +124,7 @@ fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure>
     if !run.ledger.has_caps() {
         print("nothing is capped: no budget is set\n");
         if run.ledger.node(RUN).is_some() && run.status.open() {
-            eprintln!("hint: sage budget {} raise 5usd", run.feature);
+            tell(raised(run, "5usd", RUN));
         }
     }
     if run.tally.unattributed > 0 {
@@ -131,7 +132,7 @@ fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure>
         eprintln!("note: {} {verb} not said what they used", run.tally.unattributed);
     }
     if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {
-        raise_command(run).iter().for_each(|command| eprintln!("hint: {command}"));
+        raise_command(run).into_iter().for_each(tell);
     }
     hint_resume(run);
     Ok(ExitCode::SUCCESS)
@@ -172,7 +173,6 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
     let Some(now) = run.ledger.node(node) else { return Err(no_node(run, node, text)) };
     let (given, cap) = new_cap(now.cap, text)?;
     let spent = now.settled;
-    let of = if node == RUN { String::new() } else { format!(" --of {}", argument(node)) };
     let used_up = |cap: Option<u64>, spent: u64| cap.is_some_and(|cap| cap <= spent);
     if used_up(cap.tokens, spent.tokens) || used_up(cap.micro_usd, spent.micro_usd) {
         // As much as they meant to allow, on top of what is gone.
@@ -183,9 +183,9 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
             tokens: enough(cap.tokens, given.tokens, spent.tokens),
             micro_usd: enough(cap.micro_usd, given.micro_usd, spent.micro_usd),
         };
-        let enough = || format!("sage budget {} raise {enough}{of}", run.feature);
+        let enough = || raised(run, enough.to_string(), node);
         return Err(Failure::usage(format!("{cap} would be used up at once; spent already: {spent}"))
-            .hint(few_tokens(run, given, &of).unwrap_or_else(enough)));
+            .hint(few_tokens(run, given, node).unwrap_or_else(enough)));
     }
     let before = now.cap;
     let raised = signal::deliver(context, &run.feature, Signal::Raise { node: node.into(), cap })?;
@@ -198,7 +198,7 @@ fn raise(context: &Context, run: &Run, text: &str, node: &str, json: bool) -> Re
         let lowered = before.filter(|before| is_lower(cap, *before));
         let lowered = lowered.map(|before| format!(", lowered from {before}")).unwrap_or_default();
         print(format_args!("the budget of {node} in {} is {cap} now{lowered}\n", run.feature));
-        few_tokens(run, given, &of).iter().for_each(|hint| eprintln!("hint: {hint}"));
+        few_tokens(run, given, node).into_iter().for_each(tell);
         if super::background::goes_on_by_itself(context, &run.feature) {
             eprintln!("note: it goes on by itself in the background");
         } else {
@@ -214,11 +214,17 @@ fn is_lower(now: Cap, before: Cap) -> bool {
 }
 
 /// So few tokens are none: they meant money.
-fn few_tokens(run: &Run, given: Cap, of: &str) -> Option<String> {
+fn few_tokens(run: &Run, given: Cap, node: &str) -> Option<CommandLine> {
     const FEW: u64 = 100;
     let tokens = given.tokens.filter(|tokens| *tokens < FEW && given.micro_usd.is_none())?;
     let told = plural(tokens, "token");
-    Some(format!("sage budget {} raise {tokens}usd{of}    (for money; {tokens} means {told})", run.feature))
+    Some(raised(run, format!("{tokens}usd"), node).comment(format!("for money; {tokens} means {told}")))
+}
+
+/// The command that gives a budget this much.
+fn raised(run: &Run, amount: impl Into<String>, node: &str) -> CommandLine {
+    let of = (node != RUN).then_some(node);
+    sage("budget").arg(&run.feature).arg("raise").arg(amount).option_if("--of", of)
 }
 
 /// What is given, and the new budget: a plain amount is all of it. Of a unit that it does not name, what there was stays.
@@ -229,7 +235,7 @@ fn new_cap(now: Option<Cap>, text: &str) -> Result<(Cap, Cap), Failure> {
         None => (false, text),
     };
     let given = Cap::parse(amount).map_err(|error| {
-        Failure::usage(error.to_string()).hint("sage budget <feature> raise 10usd, or +5usd")
+        Failure::usage(error.to_string()).hint("sage budget FEATURE raise 10usd    # or +5usd")
     })?;
     let unit = |now: Option<u64>, given: Option<u64>, what: &str| match (now, given, more) {
         (now, None, _) => Ok(now),
@@ -237,7 +243,7 @@ fn new_cap(now: Option<Cap>, text: &str) -> Result<(Cap, Cap), Failure> {
         (Some(now), Some(given), true) => Ok(Some(now.saturating_add(given))),
         (None, Some(_), true) => {
             let message = format!("`+` adds to a budget, and there is none in {what}");
-            Err(Failure::usage(message).hint(format!("raise {}    (as the new budget)", amount.trim())))
+            Err(Failure::usage(message).hint(format!("raise {}    # as the new budget", amount.trim())))
         }
     };
     let tokens = unit(now.tokens, given.tokens, "tokens")?;
@@ -247,16 +253,12 @@ fn new_cap(now: Option<Cap>, text: &str) -> Result<(Cap, Cap), Failure> {
 fn no_node(run: &Run, node: &str, amount: &str) -> Failure {
     if node == RUN {
         return Failure::usage(format!("nothing of `{}` is capped or spent yet", run.feature))
-            .hint(format!("sage resume {} --budget 5usd    (once it is paused)", run.feature));
+            .hint(sage("resume").arg(&run.feature).option("--budget", "5usd").comment("once it is paused"));
     }
     if let Some(id) = node.strip_prefix("step:").and_then(|path| run.find(path)) {
         let around = budget_around(run, id);
-        return Failure::usage(format!("`{node}` has no budget of its own; raise `{around}`")).hint(format!(
-            "sage budget {} raise {} --of {}",
-            run.feature,
-            argument(amount),
-            argument(&around)
-        ));
+        return Failure::usage(format!("`{node}` has no budget of its own; raise `{around}`"))
+            .hint(raised(run, amount, &around));
     }
     let names = || run.ledger.nodes().map(|(name, _)| name);
     let known = || names().collect::<Vec<_>>().join(", ");
@@ -276,6 +278,6 @@ fn budget_around(run: &Run, id: StepId) -> String {
 
 fn hint_resume(run: &Run) {
     if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {
-        eprintln!("hint: sage resume {}    (it is paused because of its budget)", run.feature);
+        tell(sage("resume").arg(&run.feature).comment("it is paused because of its budget"));
     }
 }

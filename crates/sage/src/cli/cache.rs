@@ -11,6 +11,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::table::print_table;
 use super::{config, print, print_json};
+use crate::command_line;
 use crate::display::text::{ago_text, clean, clock_text, count_text, plural, size_text};
 
 #[derive(Debug, clap::Args)]
@@ -119,7 +120,8 @@ fn list(cache: &Cache, name: Option<&str>, now: u64, json: bool) -> Result<(), F
     if entries.is_empty() {
         match name {
             Some(name) if !cache.entries().is_empty() => {
-                eprintln!("nothing is kept of `{}`\nhint: sage cache list", clean(name));
+                eprintln!("nothing is kept of `{}`", clean(name));
+                command_line::tell("sage cache list");
             }
             _ => eprintln!("nothing is kept; steps with `cache` keep their results here"),
         }
@@ -154,7 +156,8 @@ fn clear(
     }
     print(format_args!("{} removed, {} freed\n", plural(removed.count, "result"), size_text(removed.bytes)));
     if let (0, Some(name)) = (removed.count, name) {
-        eprintln!("hint: sage cache list    (nothing is kept of `{}`)", clean(name));
+        eprintln!("note: nothing is kept of `{}`", clean(name));
+        command_line::tell("sage cache list");
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::library::{Operations, TEMPLATES};
 use super::programs;
+use crate::command_line::sage;
 
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 const MAX_BYTES: u64 = 64 << 20;
@@ -76,6 +77,13 @@ impl Catalog {
 
     /// A file if it looks like one or exists, else a template's name.
     pub fn find(&self, name: &str) -> Result<Place, Failure> {
+        if [PathBuf::from(name), self.root.join(name)].iter().any(|path| path.is_dir())
+            && !self.all().contains_key(name)
+        {
+            return Err(
+                Failure::usage(format!("`{name}` is a directory, not a template")).hint("sage templates")
+            );
+        }
         let mut extensions = EXTENSIONS.iter().chain(&programs::EXTENSIONS);
         let looks_like_file = name.contains('/') || extensions.any(|e| name.ends_with(&format!(".{e}")));
         if looks_like_file {
@@ -94,7 +102,7 @@ impl Catalog {
         let nearest = sage_core::diagnostic::did_you_mean(name, all.keys().map(String::as_str));
         Err(match nearest {
             Some(hint) => failure.hint(hint),
-            None => failure.hint("sage templates").hint(format!("sage templates new {name}")),
+            None => failure.hint("sage templates").hint(sage("templates new").arg(name)),
         })
     }
 

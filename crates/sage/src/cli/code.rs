@@ -13,7 +13,8 @@ use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
 use crate::code::{CodeAnswer, CodeFailure, CodeMode, CodeRun, Save};
-use crate::display::text::{argument, clean};
+use crate::command_line::{self, sage};
+use crate::display::text::clean;
 
 /// Longer texts are data, not code.
 const MAX_CODE_BYTES: u64 = 4 << 20;
@@ -191,12 +192,12 @@ fn tell(mode: &CodeMode, mut answer: CodeAnswer, args: &RunArgs) -> Result<ExitC
         let limit = CodeLimits::default().value_bytes >> 10;
         let bytes = &answer.ran.value["bytes"];
         eprintln!("note: the value has {bytes} bytes; over {limit} KiB only its shape is shown");
-        eprintln!("hint: sage code run {} --full    (or -o value.json)", argument(&args.file));
+        command_line::tell(sage("code run").arg(&args.file).arg("--full").comment("or -o value.json"));
     }
     match &answer.saved {
         Some(Ok(saved)) if !saved.approved => {
             eprintln!("note: saved as the skill `{}`; nobody uses it before it is approved", saved.name);
-            eprintln!("hint: {}", saved.next);
+            command_line::tell(&saved.next);
         }
         Some(Err(why)) => eprintln!("error: the skill was not saved: {why}"),
         _ => {}

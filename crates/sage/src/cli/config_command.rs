@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{print, print_json, warnings};
+use super::{config, print, print_json, warnings};
+use crate::command_line;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -35,6 +36,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     for setting in &context.config.settings {
         print(format_args!("{:width$}  {:value_width$}  {}\n", setting.name, setting.value, setting.source));
     }
+    eprintln!(
+        "note: a project template's own `timeout` and an operation's own `cache.ttl` come before these settings"
+    );
     warnings::tell(&warnings::of_config(&context.config));
+    if let Some(variable) = context.config.encryption {
+        let refusal = config::no_encryption(variable);
+        eprintln!("warning: {}", refusal.message);
+        refusal.hints.into_iter().for_each(command_line::tell);
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,7 @@ use super::config::Config;
 use super::failure::Failure;
 use super::reports::Reports;
 use crate::code::{CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
+use crate::command_line::root_of;
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -37,8 +38,7 @@ impl Context {
         if !start.is_dir() {
             return Err(Failure::usage(format!("`{}` is not a directory", given.display())));
         }
-        let marked = |dir: &&Path| dir.join(".sage").is_dir() || dir.join("sage.toml").is_file();
-        let root = start.ancestors().find(marked).unwrap_or(&start).to_path_buf();
+        let root = root_of(&start).to_path_buf();
         let config = Config::load(&root)?;
         let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
             Some(dir) => root.join(PathBuf::from(dir)),

@@ -20,6 +20,7 @@ use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::tickets::belong;
 use super::worktrees;
+use crate::command_line;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
@@ -175,7 +176,8 @@ pub fn tell(notice: &Notice) {
                 "note: finished with another agent or other files than there are now: {}{more}",
                 few.join(", ")
             );
-            eprintln!("hint: sage resume {feature} --refresh    (to run them again)");
+            let again = command_line::sage("resume").arg(feature).arg("--refresh").comment("runs them again");
+            command_line::tell(again);
         }
         Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
         Notice::Imported { why, phases, calls, kept } => {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::catalog::Ready;
 use super::context::Context;
 use super::failure::Failure;
-use super::print;
 use super::projection::{Basis, Knowledge, OUTPUT_PERCENT, Projection, StepEstimate};
+use super::{inputs, print};
 use crate::display::text::{ago_text, clean, plural};
 
 pub fn show(
@@ -38,6 +38,7 @@ pub fn show(
     let agents =
         ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();
     let code = ready.template.phases.iter().flat_map(|p| &p.operations).any(|op| op.kind == Kind::Script);
+    let rows = inputs::rows(&ready.template, &request.inputs);
     let plan = Plan::new(ready.template).map_err(|error| Failure::usage(error.to_string()))?;
     let width = plan.batches().iter().map(Vec::len).max().unwrap_or(0);
     if json {
@@ -45,7 +46,7 @@ pub fn show(
         let batches: Vec<Vec<String>> = plan.batches().iter().map(|b| b.iter().map(path).collect()).collect();
         super::print_json(&json!({
             "type": "plan", "template": plan.template.name, "steps": plan.steps.len(), "depth": plan.depth,
-            "width": width, "parallel": settings.parallel, "agents": agents, "batches": batches,
+            "width": width, "parallel": settings.parallel, "agents": agents, "batches": batches, "inputs": request.inputs,
             "cached": cached.iter().map(cached_json).collect::<Vec<_>>(),
             "estimate": estimate_json(&projection, budget, prices.as_of()),
         }))?;
@@ -63,6 +64,7 @@ pub fn show(
     if code {
         print("What code calls is known when it runs: it is in none of these numbers.\n");
     }
+    tell_inputs(&rows);
     tell_cached(&cached);
     if !projection.steps.is_empty() {
         table(&projection, prices.as_of());
@@ -78,6 +80,18 @@ fn cached_json(kept: &Kept) -> Value {
         "path": kept.path, "ageMs": kept.age_ms, "expiresInMs": kept.expires_in_ms,
         "savedTokens": kept.saved_tokens, "savedMs": kept.saved_ms,
     })
+}
+
+fn tell_inputs(rows: &[[String; 3]]) {
+    if rows.is_empty() {
+        return;
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (names, values) = (width(0), width(1));
+    print("inputs:\n");
+    for [name, value, source] in rows {
+        print(format_args!("  {:names$}  {value:values$}  {}\n", clean(name), clean(source)));
+    }
 }
 
 /// As far as it can be told: what depends on a step that has to run is not known yet.

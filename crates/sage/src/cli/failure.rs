@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use sage_engine::open::OpenError;
 use sage_engine::run_loop::LoopError;
 
+use crate::command_line::{here, sage};
+use crate::display::template_name;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Failed = 1,
@@ -33,8 +36,9 @@ impl Failure {
         Failure::new(Kind::Failed, message)
     }
 
+    /// What to type; a command of Sage gets the directory that this one was typed with.
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {
-        self.hints.push(hint.into());
+        self.hints.push(here(hint));
         self
     }
 
@@ -51,26 +55,28 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         let message = error.to_string();
         match error {
-            OpenError::Owned { feature, .. } => Failure::new(Kind::Conflict, message)
-                .hint(format!("sage status {feature} --watch"))
-                .hint(format!("sage run {feature} --wait    (start when it is done)")),
-            OpenError::Open { feature, .. } => Failure::new(Kind::Conflict, message)
-                .hint(format!("sage resume {feature}"))
-                .hint(format!("sage run {feature} --new    (give the open run up)")),
+            // Who starts a run adds how to start it all the same: only there it is known with which options.
+            OpenError::Owned { feature, .. } => {
+                Failure::new(Kind::Conflict, message).hint(sage("status").arg(feature).arg("--watch"))
+            }
+            OpenError::Open { feature, .. } => {
+                Failure::new(Kind::Conflict, message).hint(sage("resume").arg(feature))
+            }
             OpenError::Taken(feature) => Failure::new(Kind::Conflict, message)
                 .hint("--as <another name>")
-                .hint(format!("sage status {feature}")),
+                .hint(sage("status").arg(feature)),
             OpenError::Unknown(_) => Failure::usage(message).hint("sage list"),
-            OpenError::NotResumable(feature) => Failure::failed(message).hint(format!("sage run {feature}")),
-            OpenError::NoStep { feature, .. } => {
-                Failure::usage(message).hint(format!("sage status {feature}"))
+            OpenError::NotResumable { feature, template } => {
+                let template = template_name(&template);
+                Failure::failed(message).hint(sage("run").arg(feature).option("-t", template))
             }
+            OpenError::NoStep { feature, .. } => Failure::usage(message).hint(sage("status").arg(feature)),
             OpenError::NoQuestion { .. }
             | OpenError::NoChoice { .. }
             | OpenError::NoBudget { .. }
             | OpenError::NotOpen { .. } => Failure::usage(message),
             OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
-                .hint(format!("sage approve <feature> {step}    (run it again), or sage reject")),
+                .hint(sage("approve").arg("FEATURE").arg(step).comment("run it again; or sage reject")),
             OpenError::Lost { .. } => Failure::failed(message).hint("sage verify"),
             OpenError::Journal(_) => Failure::failed(message).hint("sage verify"),
             _ => Failure::failed(message),

@@ -4,10 +4,10 @@ use sage_core::budget::Cap;
 use sage_core::event::Settings;
 use sage_core::run::Run;
 use sage_core::template::Template;
-use serde_json::{Map, Value};
 
 use super::config::{self, Config};
 use super::failure::Failure;
+use crate::command_line::CommandLine;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Limits {
@@ -51,10 +51,17 @@ impl Limits {
             || self.no_cache
     }
 
-    /// Flags win, then the template, then sage.toml.
-    pub fn settings(&self, config: &Config, template: &Template) -> Result<Settings, Failure> {
+    /// Flags win, then the template, then the environment and sage.toml. `built_in`: the template comes with Sage, so
+    /// its timeout is a default, and the user's own comes first.
+    pub fn settings(
+        &self,
+        config: &Config,
+        template: &Template,
+        built_in: bool,
+    ) -> Result<Settings, Failure> {
         let sequential = self.sequential || (!config.parallel_enabled && self.parallel.is_none());
         let flag = self.timeout.as_deref().map(time_with_unit).transpose()?;
+        let own = Some(config.timeout.ms).filter(|_| built_in && config.timeout.is_given);
         // What the template says is left to it: an edited template may say something else.
         let budget = config.budget.filter(|_| template.budget.is_none());
         let priority = config.priority.filter(|_| template.priority.is_none());
@@ -63,7 +70,7 @@ impl Limits {
             parallel: if sequential { 1 } else { self.parallel.unwrap_or(config.parallel) },
             sequential,
             pools: config.pools.clone(),
-            timeout_ms: flag.or(template.timeout_ms).or(config.timeout_ms),
+            timeout_ms: flag.or(own).or(template.timeout_ms).or(Some(config.timeout.ms)),
             agent: self.agent.clone().or_else(|| config.file.agent.clone()),
             priority: self.priority.or(priority),
             budget: self.cap()?.or(budget),
@@ -72,6 +79,19 @@ impl Limits {
             no_cache: self.no_cache,
             alerts: config.alerts.clone(),
         })
+    }
+
+    /// The flags as they were typed.
+    pub fn typed(&self, command: CommandLine) -> CommandLine {
+        let priority = self.priority.map(|priority| format!("P{priority}"));
+        let command = self.inputs.iter().fold(command, |command, input| command.option("-i", input));
+        let command = command.option_if("--agent", self.agent.as_deref());
+        let command = command.option_if("--parallel", self.parallel.map(|n| n.to_string()));
+        let command = command.flag_if("--sequential", self.sequential);
+        let command = command.option_if("--timeout", self.timeout.as_deref());
+        let command = command.option_if("--budget", self.budget.as_deref());
+        let command = command.option_if("--priority", priority);
+        command.flag_if("--no-cache", self.no_cache).flag_if("--no-wait", self.no_wait)
     }
 
     /// The settings that a run has, changed by the flags that are given and by nothing else.
@@ -98,44 +118,6 @@ impl Limits {
     fn cap(&self) -> Result<Option<Cap>, Failure> {
         let cap = self.budget.as_deref().map(Cap::parse).transpose();
         cap.map_err(|error| Failure::usage(error.to_string()).hint("--budget 5usd"))
-    }
-
-    /// The inputs that are given. Where the template's own value is text, what is given is text too.
-    pub fn inputs(&self, defaults: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-        let mut inputs = Map::new();
-        for input in &self.inputs {
-            let Some((key, value)) = input.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-                return Err(Failure::usage(format!("`{input}` is not KEY=VALUE")).hint("-i name=value"));
-            };
-            let text = defaults.get(key).is_some_and(Value::is_string);
-            let parsed = if text { None } else { serde_json::from_str(value).ok() };
-            let value = parsed.unwrap_or_else(|| Value::String(value.into()));
-            check_input(key, &value, defaults)?;
-            inputs.insert(key.into(), value);
-        }
-        Ok(inputs)
-    }
-}
-
-/// Inputs that are values already.
-pub fn check_inputs(given: &Map<String, Value>, defaults: &Map<String, Value>) -> Result<(), Failure> {
-    given.iter().try_for_each(|(key, value)| check_input(key, value, defaults))
-}
-
-/// A switch that is neither on nor off is a mistake. A name that the template does not list may still be read by a
-/// step, so it is only told.
-fn check_input(key: &str, value: &Value, defaults: &Map<String, Value>) -> Result<(), Failure> {
-    match defaults.get(key) {
-        Some(Value::Bool(_)) if !value.is_boolean() => {
-            Err(Failure::usage(format!("the input `{key}` is true or false, not {value}"))
-                .hint(format!("-i {key}=true")))
-        }
-        None if !defaults.is_empty() => {
-            let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
-            eprintln!("warning: the template names no input `{key}`; it has {}", names.join(", "));
-            Ok(())
-        }
-        _ => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json};
+use crate::command_line::{sage, tell};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -104,8 +105,8 @@ fn changed(handoff: &Handoff, json: bool) -> Result<ExitCode, Failure> {
     let header = &handoff.handoff;
     print(format_args!("{}: {} ({})\n", header.handoff_id, view::way(handoff), header.status.name()));
     match header.status {
-        Status::Pending => eprintln!("hint: sage handoff accept {}", header.handoff_id),
-        Status::Accepted => eprintln!("hint: sage handoff complete {}", header.handoff_id),
+        Status::Pending => tell(sage("handoff accept").arg(&header.handoff_id)),
+        Status::Accepted => tell(sage("handoff complete").arg(&header.handoff_id)),
         Status::Rejected | Status::Completed => {}
     }
     Ok(ExitCode::SUCCESS)

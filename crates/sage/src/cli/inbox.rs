@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{inbox_view, print, print_json};
+use crate::command_line;
 use crate::display::text::{clean, plural};
 
 #[derive(Debug, clap::Args)]
@@ -118,7 +119,7 @@ fn retry(inbox: &Inbox, id: Option<&str>, json: bool) -> Result<(), Failure> {
         0 => eprintln!("no dead letters"),
         count => {
             print(format_args!("{} put back\n", plural(count as u64, "wake")));
-            eprintln!("hint: sage inbox handle    (running runs do it by themselves)");
+            command_line::tell("sage inbox handle    # running runs do it by themselves");
         }
     }
     Ok(())
@@ -152,6 +153,6 @@ fn tell(done: &Delivered, inbox: &Inbox) {
         for letter in dead.iter().rev().take(done.dead).rev() {
             eprintln!("  {}: {}", clean(&letter.id), clean(&letter.reason.reason));
         }
-        eprintln!("hint: sage inbox show <id>, then sage inbox retry <id>");
+        command_line::tell("sage inbox show ID    # then sage inbox retry ID");
     }
 }

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::inbox::dead_json;
 use super::questions::{self, Question};
 use super::{print, print_json};
+use crate::command_line;
 use crate::display::text::{clean, first_line, shorten};
 
 /// Newest handled wakes that are shown.
@@ -57,13 +58,17 @@ pub fn show(context: &Context, inbox: &Inbox, all: bool, json: bool) -> Result<(
         eprintln!("nothing waits");
     }
     if !dead.is_empty() {
-        eprintln!("hint: sage inbox show <id>, then sage inbox retry <id>");
+        command_line::tell("sage inbox show ID    # then sage inbox retry ID");
     }
     match inbox.pressure() {
         Pressure::Full(count) => {
-            eprintln!("warning: {count} wakes are unhandled: no new agent starts\nhint: sage inbox handle")
+            eprintln!("warning: {count} wakes are unhandled: no new agent starts");
+            command_line::tell("sage inbox handle");
         }
-        Pressure::Warn(count) => eprintln!("note: {count} wakes are unhandled\nhint: sage inbox handle"),
+        Pressure::Warn(count) => {
+            eprintln!("note: {count} wakes are unhandled");
+            command_line::tell("sage inbox handle");
+        }
         Pressure::Calm(_) => {}
     }
     Ok(())

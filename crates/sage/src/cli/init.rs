@@ -12,6 +12,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{install, print, print_json};
 use crate::code::types;
+use crate::command_line::sage;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -69,7 +70,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         for (program, command) in clients::OTHERS {
             print(format_args!("as tools in {program}: {command}\n"));
         }
-        print(format_args!("{} is ready: sage run \"my first feature\"\n", project.root.display()));
+        let first = sage("run").arg("my first feature");
+        print(format_args!("{} is ready: {first}\n", project.root.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

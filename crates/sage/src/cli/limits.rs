@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::limits_view::{self, GLOBAL};
 use super::target_names::TARGET_POOL;
 use super::{print, print_json};
+use crate::command_line::{sage, tell};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -60,8 +61,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 fn set(context: &Context, limits: &Limits, name: &str, limit: &str, json: bool) -> Result<ExitCode, Failure> {
     let limit: u32 = limit.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
         Failure::usage(format!("`{limit}` is not a limit: it is a whole number from 1 on"))
-            .hint(format!("sage limits set {name} 2"))
-            .hint("sage pause <feature>    (to let nothing start)")
+            .hint(sage("limits set").arg(name).arg("2"))
+            .hint("sage pause FEATURE    # lets nothing start")
     })?;
     let pool = pool_of(context, limits, name)?;
     limits.set(&pool, Some(limit)).map_err(|error| cannot_save(name, &error))?;
@@ -69,7 +70,7 @@ fn set(context: &Context, limits: &Limits, name: &str, limit: &str, json: bool) 
         print_json(&json!({"type": "limitSet", "name": shown(&pool), "limit": limit}))?;
     } else {
         print(format_args!("{} is {limit} now, also for runs under way\n", shown(&pool)));
-        eprintln!("hint: sage limits unset {}    (to go back to what is configured)", shown(&pool));
+        tell(sage("limits unset").arg(shown(&pool)).comment("goes back to what is configured"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json, roster};
+use crate::command_line;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -32,8 +33,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     match &args.status {
         _ if !rows.is_empty() => table(&rows),
-        Some(status) => eprintln!("no {status} runs\nhint: sage list"),
-        None => eprintln!("no runs\nhint: sage run \"<feature>\""),
+        Some(status) => {
+            eprintln!("no {status} runs");
+            command_line::tell("sage list");
+        }
+        None => {
+            eprintln!("no runs");
+            command_line::tell(command_line::sage("run").arg("my first feature"));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

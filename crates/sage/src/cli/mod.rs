@@ -30,6 +30,7 @@ mod health;
 pub(crate) mod inbox;
 pub(crate) mod inbox_view;
 mod init;
+mod inputs;
 mod install;
 mod library;
 mod limits;
@@ -38,6 +39,7 @@ pub(crate) mod list;
 mod log_file;
 mod logs;
 mod mcp;
+mod meant;
 pub mod offline;
 mod preflight;
 pub(crate) mod prepare;
@@ -76,6 +78,8 @@ use sage_core::run::{Run, StepId};
 use crate::out::Out;
 use context::Context;
 use failure::Failure;
+
+use crate::command_line::{self, sage};
 
 /// Runs a team of AI agents in parallel on your own machine and never loses their work.
 #[derive(Debug, Parser)]
@@ -196,6 +200,7 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+    command_line::remember(cli.directory.as_deref(), std::env::current_dir().ok().as_deref());
     // Needs no project, and must not care where it runs.
     if let Command::Debug(args) = cli.command {
         return debug::execute(args);
@@ -205,8 +210,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         return doctor::execute(cli.directory.as_deref(), args);
     }
     let context = Context::find(cli.directory.as_deref())?;
+    let encryption = context.config.encryption;
+    if let Some(variable) = encryption.filter(|_| !cli.command.only_reads()) {
+        return Err(config::no_encryption(variable));
+    }
     let (looks, acts) = (cli.command.looks_at_runs(), cli.command.acts_on_runs());
-    if looks || acts {
+    // A supervisor writes state.
+    if (looks || acts) && encryption.is_none() {
         background::ensure(&context);
     }
     let outcome = execute(&context, cli.command);
@@ -230,6 +240,18 @@ impl Command {
             Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
             _ => false,
         }
+    }
+
+    /// Commands that write no state of runs.
+    fn only_reads(&self) -> bool {
+        use Command::{Explain, Graph, List, Logs, Result, Status, Templates, Validate, Verify};
+        let runs =
+            matches!(self, Explain(_) | Graph(_) | List(_) | Logs(_) | Result(_) | Status(_) | Verify(_));
+        let others = matches!(
+            self,
+            Templates(_) | Validate(_) | Command::Check(_) | Command::Config(_) | Command::Agents(_)
+        );
+        runs || others
     }
 
     fn acts_on_runs(&self) -> bool {
@@ -299,7 +321,7 @@ fn step(run: &Run, path: &str) -> Result<StepId, Failure> {
     let missing = || {
         let near = sage_core::diagnostic::did_you_mean(path, run.live_steps().map(|step| step.path.as_ref()));
         Failure::usage(format!("no step `{path}` in `{}`", run.feature))
-            .hint(near.unwrap_or_else(|| format!("sage status {}", run.feature)))
+            .hint(near.unwrap_or_else(|| sage("status").arg(&run.feature).to_string()))
     };
     run.find(path).ok_or_else(missing)
 }

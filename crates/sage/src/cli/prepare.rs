@@ -13,7 +13,8 @@ use super::agent_choice;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
-use super::flags::{self, Limits};
+use super::flags::Limits;
+use super::inputs;
 use super::preflight::{check_agents, check_programs, check_repository};
 use super::{health, warnings};
 
@@ -48,14 +49,13 @@ pub fn plan(
     let own = || context.config.file.template.clone().unwrap_or_else(|| "feature".into());
     let name = wanted.template.map_or_else(own, str::to_string);
     let ready = Catalog::of(context).load(&name, report)?;
-    let mut settings = wanted.limits.settings(&context.config, &ready.template)?;
+    let mut settings =
+        wanted.limits.settings(&context.config, &ready.template, ready.frozen.file.is_none())?;
     agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
     warnings::before_run(context, &ready, wanted.silent);
-    let mut inputs = ready.template.inputs.clone();
-    inputs.extend(wanted.limits.inputs(&ready.template.inputs)?);
-    flags::check_inputs(&wanted.inputs, &ready.template.inputs)?;
-    inputs.extend(wanted.inputs);
+    let given = inputs::given(&ready.template, &wanted.limits.inputs, wanted.inputs)?;
+    let inputs = inputs::complete(&ready.template, given)?;
     let request = StartRequest {
         feature: wanted.feature.slug().into(),
         title: wanted.feature.title().into(),

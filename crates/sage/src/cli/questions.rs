@@ -6,6 +6,7 @@ use sage_engine::open::Engine;
 use serde::Serialize;
 
 use super::list;
+use crate::command_line::sage;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +40,7 @@ pub fn of_run(run: &Run) -> Vec<Question> {
     let question = |step: &sage_core::run::Step| match &step.state {
         State::Running(running) => {
             let ask = running.ask.as_ref()?;
-            let commands = approval_commands(&run.feature, &step.path, &ask.choices);
+            let commands = approval_commands(&run.feature, &step.path, &ask.choices, None);
             Some(Question {
                 kind: "approval",
                 feature: run.feature.clone(),
@@ -61,7 +62,7 @@ pub fn of_run(run: &Run) -> Vec<Question> {
             choices: Vec::new(),
             default: None,
             deadline: None,
-            commands: approval_commands(&run.feature, &step.path, &["approve".into()]),
+            commands: approval_commands(&run.feature, &step.path, &["approve".into()], None),
         }),
         _ => None,
     };
@@ -72,8 +73,7 @@ pub fn of_run(run: &Run) -> Vec<Question> {
 /// A running agent asks. With its id, because it may ask for several things at once.
 fn permission(run: &Run, open: &OpenAsk) -> Question {
     let step = run.step(open.step).path.to_string();
-    let commands = approval_commands(&run.feature, &step, &["approve".into()]);
-    let named = |command: String| format!("{command} --ask {}", open.ask.id);
+    let commands = approval_commands(&run.feature, &step, &["approve".into()], Some(&open.ask.id));
     Question {
         kind: "permission",
         feature: run.feature.clone(),
@@ -83,19 +83,19 @@ fn permission(run: &Run, open: &OpenAsk) -> Question {
         choices: Vec::new(),
         default: None,
         deadline: open.until.map(rfc3339),
-        commands: commands.into_iter().map(named).collect(),
+        commands,
     }
 }
 
-fn approval_commands(feature: &str, step: &str, choices: &[String]) -> Vec<String> {
-    // Fan-out items have brackets, which a shell would take for itself.
-    let step = if step.contains(['[', ' ', '@']) { format!("'{step}'") } else { step.to_string() };
+/// `ask`: which of an agent's questions is meant.
+fn approval_commands(feature: &str, step: &str, choices: &[String], ask: Option<&str>) -> Vec<String> {
+    let named = |command: &str| sage(command).arg(feature).arg(step).option_if("--ask", ask);
     let yes = |choice: &String| match choice.as_str() {
-        "approve" => Some(format!("sage approve {feature} {step}")),
+        "approve" => Some(named("approve").into()),
         "reject" => None,
-        other => Some(format!("sage approve {feature} {step} -c {other}")),
+        other => Some(named("approve").option("-c", other).into()),
     };
     let mut commands: Vec<String> = choices.iter().filter_map(yes).collect();
-    commands.push(format!("sage reject {feature} {step}"));
+    commands.push(named("reject").into());
     commands
 }

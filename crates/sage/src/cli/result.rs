@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{drive, feature, print, print_json};
+use crate::command_line::sage;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -48,7 +49,7 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
         None => {
             let state = run.step(id).state.name();
             Err(Failure::failed(format!("step `{path}` has no result; it is {state}"))
-                .hint(format!("sage explain {} {path}", run.feature)))
+                .hint(sage("explain").arg(&run.feature).arg(path)))
         }
     }
 }

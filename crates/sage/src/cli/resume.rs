@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use sage_core::event::RunEdited;
 use sage_core::plan::Plan;
 use sage_core::run::Run;
+use sage_core::template::Template;
 use sage_engine::open::{Engine, OpenError, ResumeRequest, Resumed};
+use serde_json::Map;
 
 use super::background;
 use super::catalog::Catalog;
@@ -15,7 +17,9 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::{check_agents, check_programs};
-use super::{diagnostics, feature, warnings};
+use super::{diagnostics, feature, inputs, warnings};
+use crate::command_line::{sage, tell};
+use crate::display::template_name;
 use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
@@ -105,7 +109,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         }
         Resumed::Complete { run, notices } => {
             notices.iter().for_each(drive::tell);
-            eprintln!("nothing left to do; `sage resume {feature} --from <step>` runs a step again");
+            eprintln!("nothing left to do");
+            let again = sage("resume").arg(&feature).option("--from", "STEP").comment("runs a step again");
+            tell(again);
             tell_if_changed(context, &run, edited);
             drive::finish(&engine, &run, &args.show)
         }
@@ -140,19 +146,21 @@ pub(super) fn edit(
     run: &Run,
 ) -> Result<RunEdited, Failure> {
     let catalog = Catalog::of(context);
-    let mut inputs = run.inputs.clone();
-    inputs.extend(limits.inputs(&run.plan().template.inputs)?);
+    let changed = |template: &Template| {
+        let mut inputs = run.inputs.clone();
+        inputs.extend(inputs::given(template, &limits.inputs, Map::new())?);
+        inputs::complete(template, inputs)
+    };
     let Some(name) = template else {
-        return Ok(RunEdited { template: run.template.clone(), templates: run.templates.clone(), inputs });
+        let (template, templates) = (run.template.clone(), run.templates.clone());
+        return Ok(RunEdited { template, templates, inputs: changed(&run.plan().template)? });
     };
     let ready = catalog.load(name, &mut diagnostics::reporter(json))?;
     let default = limits.agent.as_deref().or(run.settings.agent.as_deref());
     check_agents(context, &ready, default)?;
     check_programs(context, &ready, default)?;
     warnings::before_run(context, &ready, json);
-    for (key, value) in &ready.template.inputs {
-        inputs.entry(key.clone()).or_insert_with(|| value.clone());
-    }
+    let inputs = changed(&ready.template)?;
     Ok(RunEdited { template: ready.frozen, templates: ready.others, inputs })
 }
 
@@ -176,9 +184,9 @@ pub(super) fn tell_edit(run: &Run, edit: &RunEdited) {
 }
 
 fn tell_if_changed(context: &Context, run: &Run, edited: bool) {
-    let name = run.template.file.as_ref().unwrap_or(&run.template.name);
+    let name = template_name(&run.template);
     if !edited && Catalog::of(context).has_changed(&run.template) {
         eprintln!("note: `{name}` has changed since this run took it; the run goes on with the old one");
-        eprintln!("hint: sage resume {} -t {name}", run.feature);
+        tell(sage("resume").arg(&run.feature).option("-t", name));
     }
 }

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, list, print, print_json};
+use crate::command_line;
 use crate::display::{RosterScreen, roster_text};
 
 const TICK: Duration = Duration::from_millis(500);
@@ -106,7 +107,8 @@ fn tell(rows: &[RosterRow], json: bool) -> Result<(), Failure> {
         return print_json(&json!({"type": "roster", "runs": rows}));
     }
     if rows.is_empty() {
-        eprintln!("no open runs\nhint: sage list");
+        eprintln!("no open runs");
+        command_line::tell("sage list");
     }
     print(roster_text(rows, drive::style()));
     Ok(())
@@ -164,5 +166,5 @@ pub fn tell_over(snapshot: &Snapshot) {
         }
         None => return,
     }
-    eprintln!("hint: sage resume {feature} --detach");
+    command_line::tell(command_line::sage("resume").arg(feature).arg("--detach"));
 }

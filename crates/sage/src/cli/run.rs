@@ -18,13 +18,14 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::prepare::{self, Prepared, Wanted};
 use super::tickets::belong;
-use super::{agent_choice, diagnostics, dry_run, gc, resume};
+use super::{agent_choice, diagnostics, dry_run, gc, meant, resume};
+use crate::command_line::{CommandLine, sage};
 
 /// `sage run`: what, and how.
 #[derive(Debug, clap::Args)]
 pub struct Asked {
-    /// What you work on: a title, e.g. "payment processing"
-    feature: String,
+    /// What you work on: a title, e.g. "payment processing" [default with -t: the template's name]
+    feature: Option<String>,
     /// The ticket that it is for: in progress while it runs, done when it succeeds and leaves nothing open
     #[arg(long, value_name = "ID")]
     ticket: Option<String>,
@@ -61,8 +62,21 @@ pub struct Args {
     pub show: Show,
 }
 
-pub fn execute(context: &Context, asked: Asked) -> Result<ExitCode, Failure> {
-    let feature = Feature::from_title(&asked.feature)?;
+pub fn execute(context: &Context, mut asked: Asked) -> Result<ExitCode, Failure> {
+    let title = match (&asked.feature, &asked.args.template) {
+        (Some(title), None) => {
+            asked.args.template = meant::template(context, title, &asked.args)?;
+            title.clone()
+        }
+        (Some(title), Some(_)) => title.clone(),
+        (None, Some(template)) => meant::title(template),
+        (None, None) => {
+            return Err(Failure::usage("there is no title: what do you work on?")
+                .hint(sage("run").arg("payment processing"))
+                .hint(sage("run").option("-t", "TEMPLATE").comment("takes the template's name as title")));
+        }
+    };
+    let feature = Feature::from_title(&title)?;
     let ticket = asked.ticket.as_deref().map(|id| belong::choose(context, id, asked.force)).transpose()?;
     work(context, &feature, ticket.as_ref(), asked.args)
 }
@@ -130,10 +144,33 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
             Err(error @ OpenError::Open { .. }) if asks(args) => match ask(&error) {
                 Some('r') => return resume::execute(context, resume::Args::of(&request.feature, args)),
                 Some('n') => request.replace = true,
-                _ => return Err(error.into()),
+                _ => return Err(conflict(error, &request, args)),
             },
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(conflict(error, &request, args)),
         }
+    }
+}
+
+/// With the same command that starts it all the same.
+fn conflict(error: OpenError, request: &StartRequest, args: &Args) -> Failure {
+    let again = args.again(request);
+    match &error {
+        OpenError::Owned { .. } => {
+            Failure::from(error).hint(again.arg("--wait").comment("starts when it is done"))
+        }
+        OpenError::Open { .. } => {
+            Failure::from(error).hint(again.arg("--new").comment("gives the open run up"))
+        }
+        _ => error.into(),
+    }
+}
+
+impl Args {
+    /// The command that was typed, for another time.
+    fn again(&self, request: &StartRequest) -> CommandLine {
+        let ticket = request.inputs.get("ticket").and_then(|ticket| ticket["id"].as_str());
+        let command = sage("run").arg(&request.title).option_if("-t", self.template.as_deref());
+        self.limits.typed(command.option_if("--ticket", ticket)).flag_if("--detach", self.detach)
     }
 }
 
@@ -145,9 +182,10 @@ fn tell_earlier(engine: &Engine, feature: &str) {
         let progress = sage_core::wire::Progress::of(run);
         let done = run.live_steps().filter(|step| step.children.is_none() && step.state.ok()).count();
         eprintln!(
-            "note: this starts anew; the run before is {} with {done} of {} steps done (sage resume goes on with it)",
+            "note: this starts anew; the run before is {} with {done} of {} steps done ({} goes on with it)",
             run.status.name(),
-            progress.total
+            progress.total,
+            sage("resume").arg(feature)
         );
     }
 }

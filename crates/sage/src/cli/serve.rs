@@ -75,7 +75,7 @@ fn taken(port: u16, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             Failure::new(Kind::Conflict, format!("port {port} on 127.0.0.1 is taken by another program"))
-                .hint("sage serve --port 0    (any that is free)")
+                .hint("sage serve --port 0    # any that is free")
                 .hint(format!("ss -ltnp 'sport = :{port}'    (who has it)"))
         }
         std::io::ErrorKind::PermissionDenied => {

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::{Failure, Kind};
 use super::{print, print_json};
-use crate::display::text::{argument, count_text};
+use crate::command_line::sage;
+use crate::display::text::count_text;
 
 /// Carried along with every turn, more than this is worth a word: about 100 KB of text.
 const LARGE_TOKENS: u64 = 25_000;
@@ -171,7 +172,7 @@ fn list(store: &Store, all: bool, json: bool) -> Result<ExitCode, Failure> {
         }
     }
     if hidden > 0 && !json {
-        eprintln!("and {hidden} of single steps (sage session list --all)");
+        eprintln!("and {hidden} of single steps ({})", sage("session list --all"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -259,7 +260,7 @@ impl From<SessionError> for Failure {
         match &error {
             SessionError::Unknown(_) => Failure::usage(error.to_string()).hint("sage session list --all"),
             SessionError::Exists(name) => {
-                Failure::usage(error.to_string()).hint(format!("sage session show {}", argument(name)))
+                Failure::usage(error.to_string()).hint(sage("session show").arg(name))
             }
             SessionError::Busy(_) => Failure::new(Kind::Conflict, error.to_string()),
             SessionError::Name(_) | SessionError::Empty(_) => Failure::usage(error.to_string()),

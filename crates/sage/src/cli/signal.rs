@@ -10,6 +10,7 @@ use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::tickets::belong;
 use super::{feature, print, print_json};
+use crate::command_line::{sage, tell};
 use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub fn pause(context: &Context, args: PauseArgs) -> Result<ExitCode, Failure> {
         )?;
     } else {
         print(format_args!("paused {feature}: running steps finish, no more start\n"));
-        eprintln!("hint: sage resume {feature}");
+        tell(sage("resume").arg(feature));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -72,7 +73,7 @@ pub fn cancel(context: &Context, args: CancelArgs) -> Result<ExitCode, Failure> 
     } else {
         print(format_args!("cancelled {feature}\n"));
         if !args.no_checkpoint {
-            eprintln!("hint: sage resume {feature}    (what is finished is kept)");
+            tell(sage("resume").arg(feature).comment("finished steps are kept"));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, feature, print, print_json, roster, worktrees};
-use crate::display::text::argument;
+use crate::command_line::{sage, tell};
 use crate::display::{Display, Mode, Options, Size, frame_text};
 
 /// Where there is no terminal to tell.
@@ -92,7 +92,7 @@ pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value
 /// What to type where it does not go on by itself.
 fn tell_next(snapshot: &Snapshot) {
     let run = &snapshot.run;
-    let resume = || format!("sage resume {}", argument(&run.feature));
+    let resume = || sage("resume").arg(&run.feature).to_string();
     match run.status {
         _ if snapshot.owner.is_some() => {}
         _ if snapshot.is_alive() => {
@@ -102,14 +102,16 @@ fn tell_next(snapshot: &Snapshot) {
             roster::tell_over(snapshot);
         }
         Status::Running => {
-            eprintln!("note: nobody runs it any more (its owner died)\nhint: {}", resume());
+            eprintln!("note: nobody runs it any more (its owner died)");
+            tell(resume());
         }
         Status::Paused { reason: PauseReason::Budget, .. } => {
             let hint = crate::display::raise_command(run).unwrap_or_else(resume);
-            eprintln!("hint: {hint}");
+            tell(hint);
         }
         Status::Paused { until: Some(_), .. } => {
-            eprintln!("note: nobody waits for it\nhint: {}", resume());
+            eprintln!("note: nobody waits for it");
+            tell(resume());
         }
         _ => {}
     }

@@ -3,15 +3,17 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use sage_core::event::Frozen;
+use sage_core::diagnostic::printable;
+use sage_core::inputs::{Input, InputKind};
 use sage_core::template::Template;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Place};
 use super::context::Context;
 use super::failure::Failure;
 use super::init::create;
 use super::{print, print_json};
+use crate::command_line::{sage, tell};
 
 pub const STARTER: &str = "\
 name: NAME
@@ -63,17 +65,41 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     match args.what {
         None => list(&catalog, args.json)?,
-        Some(What::Show { name }) => show(&catalog.freeze(&name)?),
+        Some(What::Show { name }) => show(&catalog, &name, args.json)?,
         Some(What::New { name }) => new(context, &name)?,
         Some(What::Schema) => print(sage_core::schema::TEMPLATE_SCHEMA),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// As its author wrote it.
-fn show(frozen: &Frozen) {
+/// As its author wrote it; what it takes is for people, beside the text.
+fn show(catalog: &Catalog, name: &str, json: bool) -> Result<(), Failure> {
+    let frozen = catalog.freeze(name)?;
     let code = frozen.file.as_ref().and_then(|file| frozen.programs.get(file));
-    print(code.map_or(&frozen.text, |program| &program.text));
+    let text = code.map_or(&frozen.text, |program| &program.text);
+    let template = read(catalog, name);
+    if json {
+        let template = template?;
+        let inputs: Vec<Value> = template.inputs.iter().map(input_json).collect();
+        return print_json(&json!({
+            "type": "template", "name": template.name, "description": template.description, "text": text,
+            "file": frozen.file, "inputs": inputs,
+        }));
+    }
+    print(text);
+    for input in template.iter().flat_map(|template| template.inputs.iter()) {
+        let about = input.description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+        eprintln!("input: {}", printable(&format!("{} ({}){about}", input.name, input.about())));
+    }
+    Ok(())
+}
+
+fn input_json(input: &Input) -> Value {
+    json!({
+        "name": input.name, "type": input.kind.map(InputKind::name), "default": input.default,
+        "required": input.required && input.default.is_none(), "description": input.description,
+        "enum": input.choices,
+    })
 }
 
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
@@ -132,6 +158,6 @@ fn new(context: &Context, name: &str) -> Result<(), Failure> {
         return Err(Failure::usage(format!("`{}` exists", path.display())));
     }
     print(format_args!("wrote {}\n", path.display()));
-    eprintln!("hint: sage run \"my feature\" -t {name}");
+    tell(sage("run").arg("my feature").option("-t", name));
     Ok(())
 }

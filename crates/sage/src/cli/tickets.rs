@@ -14,6 +14,7 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json};
+use crate::command_line::{sage, tell};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -157,7 +158,8 @@ fn changed(tickets: &[Ticket], freed: &[String], json: bool) -> Result<ExitCode,
         print(format_args!("{}\n", view::line(ticket)));
     }
     if let Some(first) = freed.first() {
-        eprintln!("note: ready now: {}\nhint: sage tickets run {first}", freed.join(", "));
+        eprintln!("note: ready now: {}", freed.join(", "));
+        tell(sage("tickets run").arg(first));
     }
     Ok(ExitCode::SUCCESS)
 }

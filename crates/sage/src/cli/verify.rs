@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json};
+use crate::command_line;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -66,8 +67,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             if runs.len() == 1 { "" } else { "s" }
         ));
         if damaged > 0 {
-            eprintln!(
-                "hint: sage resume <feature> goes on from the last checkpoint and keeps the damaged run"
+            command_line::tell(
+                "sage resume FEATURE    # goes on from the last checkpoint, keeps the damaged run",
             );
         }
     }

@@ -9,6 +9,7 @@ use sage_core::template::Template;
 use super::catalog::Ready;
 use super::config::{Config, known_agents};
 use super::context::Context;
+use crate::command_line;
 
 /// Agents that need no entry of their own, besides those that everybody knows.
 const BUILT_IN: [&str; 4] = ["fake", "command", "foreign", "offline"];
@@ -23,7 +24,8 @@ pub struct Warning {
 /// For people: on stderr, as warnings of templates.
 pub fn tell(warnings: &[Warning]) {
     for warning in warnings {
-        eprintln!("warning: {}\nhint: {}", warning.message, warning.hint);
+        eprintln!("warning: {}", warning.message);
+        command_line::tell(&warning.hint);
     }
 }
 

@@ -57,7 +57,7 @@ fn text(project: &Project, leases: &[Record]) -> String {
     }
     let ready = leases.iter().find(|lease| lease.commit.is_some() && lease.state == LeaseState::Committed);
     if let Some(lease) = ready {
-        let _ = writeln!(out, "hint: git merge {}    (to take it over)", lease.branch);
+        let _ = writeln!(out, "hint: git merge {}    # takes it over", lease.branch);
     }
     out
 }

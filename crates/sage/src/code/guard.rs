@@ -11,6 +11,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::command_line::sage;
 use sage_agents::mcp::{Hub, ToolAnswer, ToolFailure};
 use sage_core::policy::FailureClass;
 use sage_core::target::{CallReport, Estimate, Hold, HoldReason};
@@ -136,7 +137,7 @@ fn told(server: &str, hold: &Hold, now_ms: u64) -> String {
             )
         }
         None if hold.reason == HoldReason::Isolated => {
-            let reset = format!("sage breakers reset server:{server}");
+            let reset = sage("breakers reset").arg(format!("server:{server}"));
             format!("server `{server}` is switched off ({why}) until somebody types: {reset}")
         }
         None => format!("server `{server}` is not called now ({why}); {reset}"),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::command_line::sage;
 use sage_core::skill::scan::{FindingKind, Known, scan};
 use sage_core::skill::{FILE, MAX_DESCRIPTION, is_name};
 use sage_engine::skills::{Draft, Origin, SCRIPT_FILE, Store};
@@ -70,7 +71,7 @@ pub fn write(store: &Store, save: &Save, code: &str, known: &[Known]) -> Result<
         version: saved.version,
         module: format!("skills/{}", save.name),
         approved,
-        next: format!("sage skills approve {}", save.name),
+        next: sage("skills approve").arg(&save.name).into(),
     })
 }
 

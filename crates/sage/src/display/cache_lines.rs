@@ -5,6 +5,7 @@ use sage_core::run::{Run, Step};
 use sage_engine::cache::EXPIRES_SOON_MS;
 
 use super::text::{Line, Tone, ago_text, plural, time_text};
+use crate::command_line::sage;
 
 /// Steps with a result that is too old; more are counted.
 const LISTED: usize = 5;
@@ -58,7 +59,7 @@ pub(super) fn totals(run: &Run) -> Vec<Line> {
     let soon = run.live_steps().filter(soon).count() as u64;
     if soon > 0 {
         let text = format!("  {} from the cache will be too old within 7 days", plural(soon, "result"));
-        page.push(Line::of(Tone::Warn, &text).with(Tone::Dim, " (sage cache list)"));
+        page.push(Line::of(Tone::Warn, &text).with(Tone::Dim, &format!(" ({})", sage("cache list"))));
     }
     let stands_in = |step: &&Step| step.degraded && step.children.is_none() && step.taken().is_some();
     let stale: Vec<&Step> = run.live_steps().filter(stands_in).collect();

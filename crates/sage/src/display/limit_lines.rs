@@ -10,6 +10,7 @@ use sage_core::wire::{BudgetView, rfc3339};
 use super::summary;
 use super::text::{Line, Tone, first_line, plural, time_text};
 use super::why::{because, left_text};
+use crate::command_line::sage;
 
 pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
     match event {
@@ -40,7 +41,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         }
         Event::StepAsked(event) => {
             let (step, what) = (&event.step, event.ask.title());
-            Some(format!("{step} asks: may it use {}? (sage approve or sage reject)", first_line(&what)))
+            Some(format!("{step} asks: may it use {}? ({})", first_line(&what), sage("inbox")))
         }
         Event::StepPermitted(event) => {
             let said = if event.allow { "allowed" } else { "denied" };
@@ -55,7 +56,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             Some(format!("{} is told everything again", event.step))
         }
         Event::TargetParked(event) if event.target == INBOX => {
-            Some(format!("agents wait: {} (sage inbox)", first_line(&event.message)))
+            Some(format!("agents wait: {} ({})", first_line(&event.message), sage("inbox")))
         }
         Event::TargetReleased(event) if event.target == INBOX => Some("agents start again".into()),
         Event::TargetParked(event) => {

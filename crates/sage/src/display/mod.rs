@@ -36,7 +36,7 @@ pub use estimate::left_ms;
 pub use frame::{Size, frame_text};
 pub use json::summary_json;
 pub use mode::Mode;
-pub use next::raise_command;
+pub use next::{anew, raise_command, template_name};
 pub use roster::{RosterScreen, roster_text};
 pub use summary::summary;
 pub use text::Style;

@@ -1,7 +1,7 @@
 //! Commands to type next, the most useful first.
 
 use sage_core::budget::{Cap, Node, RUN};
-use sage_core::event::PauseReason;
+use sage_core::event::{Frozen, PauseReason};
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
@@ -9,8 +9,9 @@ use sage_core::wire::left_open;
 
 use super::outcome;
 use super::summary::{asking_steps, failed_steps};
-use super::text::{Line, Tone, argument};
+use super::text::{Line, Tone};
 use super::walk;
+use crate::command_line::{CommandLine, sage};
 
 pub(super) fn lines(run: &Run) -> Vec<Line> {
     let commands = commands(run);
@@ -25,21 +26,20 @@ pub(super) fn lines(run: &Run) -> Vec<Line> {
 }
 
 fn commands(run: &Run) -> Vec<(String, &'static str)> {
-    let feature = argument(&run.feature);
+    let feature = run.feature.as_str();
     let mut commands: Vec<(String, &str)> = Vec::new();
     if let (Some(&id), true) = (asking_steps(run).first(), run.status.open()) {
-        commands.push((walk::approve_command(run, id), "or sage reject"));
+        commands.push((walk::approve_command(run, id), "or reject it"));
     }
-    let resume = |why| (format!("sage resume {feature}"), why);
+    let resume = |why| (sage("resume").arg(feature).to_string(), why);
     let raise = || raise_command(run).map(|command| (command, "gives it more"));
     match run.status {
         Status::Running => {}
         Status::Finished(Verdict::Succeeded) => commands.extend(after_success(run)),
         Status::Finished(Verdict::Degraded) => {
             if let Some(&id) = failed_steps(run).first() {
-                let step = argument(&run.step(id).path);
-                commands
-                    .push((format!("sage resume {feature} --from {step}"), "runs it and what follows again"));
+                let command = sage("resume").arg(feature).option("--from", run.step(id).path.as_ref());
+                commands.push((command.into(), "runs it and what follows again"));
             }
         }
         Status::Finished(_) => {
@@ -49,23 +49,22 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
             );
             commands.push(resume("tries again; finished steps are kept"));
         }
-        Status::Cancelled { resumable: false } => {
-            commands.push((format!("sage run {feature}"), "starts anew"))
-        }
+        Status::Cancelled { resumable: false } => commands.push((anew(run).into(), "starts anew")),
         Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
         Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
             commands.push(resume("goes on once it is answered"));
         }
         Status::Paused { reason: PauseReason::Timeout, .. } => {
-            commands.push((format!("sage resume {feature} --timeout 1h"), "goes on with more time"));
+            let command = sage("resume").arg(feature).option("--timeout", "1h");
+            commands.push((command.into(), "goes on with more time"));
         }
         Status::Paused { reason: PauseReason::Budget, .. } => {
-            commands.push((format!("sage budget {feature}"), "shows what was spent on what"));
+            commands.push((sage("budget").arg(feature).into(), "shows what was spent on what"));
             commands.extend(raise());
             commands.push(resume("goes on then"));
         }
         Status::Paused { reason: PauseReason::Breaker, until: None } => {
-            commands.push(("sage breakers".into(), "shows which target is switched off"));
+            commands.push((sage("breakers").into(), "shows which target is switched off"));
             commands.push(resume("goes on once it is reset"));
         }
         Status::Paused { until: Some(_), .. } => {
@@ -77,8 +76,8 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
     let says = |id: StepId| run.step(id).children.is_none() && !is_budget(run, id);
     let telling = failed_steps(run).into_iter().find(|&id| says(id));
     if let Some(id) = telling {
-        let command = format!("sage logs {feature} {}", argument(&run.step(id).path));
-        commands.push((command, "shows what it said"));
+        let command = sage("logs").arg(feature).arg(run.step(id).path.as_ref());
+        commands.push((command.into(), "shows what it said"));
     }
     commands
 }
@@ -88,7 +87,29 @@ fn mended(run: &Run) -> Option<String> {
     let code = |&&id: &&StepId| run.kind(id) == sage_core::template::Kind::Script;
     failed_steps(run).iter().find(code)?;
     let file = run.template.file.as_ref().filter(|file| run.template.programs.contains_key(*file))?;
-    Some(format!("sage resume {} -t {}", argument(&run.feature), argument(file)))
+    Some(sage("resume").arg(&run.feature).option("-t", file).into())
+}
+
+/// Starts a run as this one was started: its template and what was given to it.
+pub fn anew(run: &Run) -> CommandLine {
+    let usual = &run.plan().template.inputs;
+    let given = run.inputs.iter().filter(|(name, value)| {
+        let default = usual.get(name).and_then(|input| input.default.as_ref());
+        !value.is_null() && default != Some(*value) && *name != "ticket"
+    });
+    let command = sage("run").arg(&run.title).option("-t", template_name(&run.template));
+    given.fold(command, |command, (name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        command.option("-i", format!("{name}={text}"))
+    })
+}
+
+/// What to give to `-t`: the name where the template has one, else its file.
+pub fn template_name(frozen: &Frozen) -> String {
+    let file = frozen.file.as_deref().unwrap_or_default();
+    let named = file.is_empty()
+        || std::path::Path::new(file).parent().is_some_and(|dir| dir.ends_with(".sage/templates"));
+    if named { frozen.name.clone() } else { file.to_string() }
 }
 
 /// What there is to look at and to do where the run has written or left something.
@@ -97,13 +118,13 @@ fn after_success(run: &Run) -> Vec<(String, &'static str)> {
     let left = !left_open(run).is_empty();
     let has = |wanted: &dyn Fn(&str) -> bool| run.step_ids().any(|id| wanted(&run.operation(id).type_name));
     if left && has(&|name| name.starts_with("tickets.")) {
-        commands.push(("sage tickets ready".into(), "shows what can be done now"));
+        commands.push((sage("tickets ready").into(), "shows what can be done now"));
     } else if left && run.settings.agent.as_deref() == Some("offline") {
-        commands.push(("sage agents".into(), "shows who could do the rest"));
+        commands.push((sage("agents").into(), "shows who could do the rest"));
     }
     // Named operations give reports; where no file has them, here they are.
     if outcome::written(run).is_empty() && has(&|name| name.contains('.')) {
-        commands.push((format!("sage result {}", argument(&run.feature)), "prints what the steps found"));
+        commands.push((sage("result").arg(&run.feature).into(), "prints what the steps found"));
     }
     commands
 }
@@ -128,8 +149,8 @@ pub fn raise_command(run: &Run) -> Option<String> {
         tokens: more(cap.tokens, node.settled.tokens),
         micro_usd: more(cap.micro_usd, node.settled.micro_usd),
     };
-    let of = if name == RUN { String::new() } else { format!(" --of {}", argument(name)) };
-    Some(format!("sage budget {} raise {cap}{of}", argument(&run.feature)))
+    let of = (name != RUN).then_some(name);
+    Some(sage("budget").arg(&run.feature).arg("raise").arg(cap.to_string()).option_if("--of", of).into())
 }
 
 /// The node that the run says is short, else the one of which the least is left.

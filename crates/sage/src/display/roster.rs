@@ -3,7 +3,8 @@
 use sage_core::roster::{RosterRow, Working};
 
 use super::terminal::{self, Screen};
-use super::text::{Line, Style, Tone, argument, clock_text, count_text};
+use super::text::{Line, Style, Tone, clock_text, count_text};
+use crate::command_line::sage;
 
 /// Steps shown below a run; the rest is counted.
 const LISTED: usize = 8;
@@ -69,9 +70,7 @@ fn run_line(row: &RosterRow, width: usize) -> Line {
     }
     match row.asking.as_slice() {
         [] => {}
-        [step] => {
-            line.fact(Tone::Warn, &format!("sage approve {} {}", argument(&row.feature), argument(step)))
-        }
+        [step] => line.fact(Tone::Warn, &sage("approve").arg(&row.feature).arg(step).to_string()),
         many => line.fact(Tone::Warn, &format!("{} wait for a person", many.len())),
     }
     line

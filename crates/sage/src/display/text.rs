@@ -264,9 +264,10 @@ pub(crate) fn plural(count: u64, what: &str) -> String {
 
 /// An argument of a command that is shown to be typed: quoted where a shell would read it otherwise.
 pub(crate) fn argument(text: &str) -> String {
-    let plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '@' | '+' | ',');
-    if !text.is_empty() && text.chars().all(plain) {
+    let plain = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '@' | '+' | ',' | '=')
+    };
+    if !text.is_empty() && !text.starts_with('=') && text.chars().all(plain) {
         return text.to_string();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -1,5 +1,6 @@
 //! Ways through a run that more than one view takes.
 
+use crate::command_line::sage;
 use sage_core::run::{Phase, Run, State, Status, StepId};
 
 /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
@@ -73,17 +74,12 @@ pub(crate) fn kept(run: &Run, id: StepId) -> bool {
 
 /// What to type to answer a step's question.
 pub(crate) fn approve_command(run: &Run, id: StepId) -> String {
-    let step = &run.step(id).path;
-    let command =
-        format!("sage approve {} {}", super::text::argument(&run.feature), super::text::argument(step));
-    match &run.step(id).state {
-        State::Running(running) => match running.ask.as_deref() {
-            Some(ask) if !ask.choices.iter().any(|choice| choice == "approve") => {
-                // Quoted as a whole: pasted as it is, it answers nothing.
-                format!("{command} -c {}", super::text::argument(&format!("<{}>", ask.choices.join("|"))))
-            }
-            _ => command,
-        },
-        _ => command,
-    }
+    let command = sage("approve").arg(&run.feature).arg(run.step(id).path.as_ref());
+    let ask = match &run.step(id).state {
+        State::Running(running) => running.ask.as_deref(),
+        _ => None,
+    };
+    let asked = ask.filter(|ask| !ask.choices.iter().any(|choice| choice == "approve"));
+    // Quoted as a whole: pasted as it is, it answers nothing.
+    command.option_if("-c", asked.map(|ask| format!("<{}>", ask.choices.join("|")))).to_string()
 }

@@ -17,6 +17,8 @@ use sage_engine::open::OpenError;
 use serde_json::{Map, Value, json};
 
 use crate::cli::failure::{Failure, Kind};
+use crate::command_line::sage;
+use crate::display::template_name;
 use crate::display::text::clean;
 
 /// What is told back of texts that somebody gave us.
@@ -152,8 +154,9 @@ impl From<OpenError> for ToolError {
                 .hint(format!("or {} to give it up", call_text("sage_workflow_cancel", feature))),
             OpenError::Taken(feature) => of(Code::Conflict).hint(status(feature)),
             OpenError::Unknown(_) => of(Code::NotFound).hint("sage_workflow_list"),
-            OpenError::NotResumable(feature) => {
-                of(Code::NoCheckpoint).hint(call_text("sage_workflow_execute", feature))
+            OpenError::NotResumable { feature, template } => {
+                let call = json!({"feature": feature, "template": template_name(template)});
+                of(Code::NoCheckpoint).hint(format!("sage_workflow_execute {call}"))
             }
             OpenError::NoStep { feature, .. } => of(Code::NotFound).hint(status(feature)),
             OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } => {
@@ -169,9 +172,9 @@ impl From<OpenError> for ToolError {
             | OpenError::Fold(_)
             | OpenError::Event(_)
             | OpenError::Lost { .. }
-            | OpenError::Checkpoint(_) => of(Code::Corrupted).hint("type: sage verify"),
+            | OpenError::Checkpoint(_) => of(Code::Corrupted).hint(format!("type: {}", sage("verify"))),
             OpenError::Project(_) | OpenError::Lock(_) | OpenError::Fork(_) | OpenError::Io { .. } => {
-                of(Code::Filesystem).hint("type: sage doctor")
+                of(Code::Filesystem).hint(format!("type: {}", sage("doctor")))
             }
         }
     }

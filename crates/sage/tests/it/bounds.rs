@@ -53,13 +53,3 @@ fn a_script_that_throws_megabytes_fails_and_can_be_resumed() {
     sage.sage("verify").exit(0);
     sage.sage("resume x --quiet").exit(1);
 }
-
-// covers: R8
-#[test]
-fn a_dry_run_does_not_wait_for_an_expression_without_end() {
-    let sage = project(
-        "      - { id: endless, type: shell, cache: true, when: '[limit(1; repeat(1) | select(. == 2))] | true', params: { run: echo } }\n",
-    );
-    // The same deadline as in a run; the test's own is the one that would be missed.
-    sage.sage("run x -t t --dry-run").exit(0).stdout_has("Nothing was started");
-}

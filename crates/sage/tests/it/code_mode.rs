@@ -1,6 +1,5 @@
 //! Code mode with the real binary: the sandbox, tools of a server, skills, types, models.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use sage_agents::fake_llm::FakeLlm;
@@ -106,12 +105,6 @@ fn secrets_are_not_kept_in_skills() {
     assert!(!sage.path(".sage/skills/s").exists());
 }
 
-/// `tsc` where the tests install it, or of the machine.
-fn tsc() -> Option<PathBuf> {
-    let exe = PathBuf::from(env!("CARGO_BIN_EXE_sage"));
-    exe.ancestors().map(|dir| dir.join("tools/ts/node_modules/.bin/tsc")).find(|path| path.exists())
-}
-
 // covers: R21
 #[test]
 fn code_is_checked_before_it_runs() {
@@ -127,16 +120,13 @@ fn code_is_checked_before_it_runs() {
         ".sage/skills/a/skill.ts",
         "import { echo } from \"servers/research\";\nreturn await echo({ a: 1 })",
     );
-    let Some(tsc) = tsc() else {
-        eprintln!("types are not checked here: no tools/ts/node_modules/.bin/tsc in the target folder");
-        return;
-    };
+    let Some(tsc) = crate::types::tsc() else { return };
     sage.write("good.ts", "import { echo } from \"servers/research\";\nimport { tools } from \"sage\";\nconst n: number = (await tools.search(\"x\")).length;\nreturn [await echo({ a: n }), input.x]");
     sage.write(
         "bad.ts",
         "import { echo, ecko } from \"servers/research\";\n\nconst n: number = 'x';\nreturn [n, echo, ecko]",
     );
-    let path = format!("{}:{}", tsc.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", tsc.display(), std::env::var("PATH").unwrap_or_default());
     let check = |file: &str| sage.args(["check", file]).env("PATH", &path).run();
     check("good.ts").exit(0).stdout_has("1 file: nothing wrong");
     check("bad.ts")
@@ -275,7 +265,7 @@ fn a_large_value_is_told_by_its_shape_unless_it_is_asked_for() {
     sage.write("big.ts", "return Array.from({ length: 5000 }, (_, id) => ({ id, name: \"x\".repeat(20) }))");
     let short = sage.sage("code run big.ts").exit(0);
     assert!(short.stdout.len() < 2_000, "{}", short.stdout);
-    short.stdout_has("\"length\": 5000").stderr_has("sage code run big.ts --full    (or -o value.json)");
+    short.stdout_has("\"length\": 5000").stderr_has("sage code run big.ts --full    # or -o value.json");
     let told = sage.sage("code run big.ts --json").exit(0).json();
     assert_eq!((&told["cut"], &told["value"]["handle"]), (&json!(true), &Value::Null), "{told}");
 

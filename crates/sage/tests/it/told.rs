@@ -128,7 +128,7 @@ fn a_short_budget_is_named_with_what_to_type() {
     run.stdout_has("a budget has no room\n").stdout_has("sage budget x raise 30k --of phase:p");
     sage.sage("status x").exit(0).stderr_has("hint: sage budget x raise 30k --of phase:p");
     let short = sage.sage("budget x raise 5 --of phase:p").exit(2);
-    short.stderr_has("sage budget x raise 5usd --of phase:p    (for money; 5 means 5 tokens)");
+    short.stderr_has("sage budget x raise 5usd --of phase:p    # for money; 5 means 5 tokens");
     sage.sage("budget x raise 1M --of step:p/a")
         .exit(2)
         .stderr_has("`step:p/a` has no budget of its own; raise `phase:p`");

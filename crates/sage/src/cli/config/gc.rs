@@ -1,8 +1,9 @@
 //! `[gc]`: what is old, how many runs stay whatever their age, and how large all may be together.
 
+use super::Setting;
 use super::file::{File, Size, Time};
+use super::picked::pick;
 use super::values::{bytes, time, wrong};
-use super::{Setting, pick};
 use crate::cli::failure::Failure;
 
 const OLDER_THAN: &str = "30d";
@@ -27,7 +28,7 @@ pub(super) fn of(settings: &mut Vec<Setting>, file: &File) -> Result<GcConfig, F
     pick(settings, "gc.keep", &[], given.keep.map(|keep| keep.to_string()), KEEP.to_string());
     let max_size =
         pick(settings, "gc.maxSize", &[], given.max_size.as_ref().map(Size::text), MAX_SIZE.into());
-    let max_bytes = bytes(&max_size)
+    let max_bytes = bytes(&max_size.value)
         .map_err(|why| wrong("gc.maxSize", why).hint("maxSize = \"1GB\", or \"0\" to not look"))?;
     Ok(GcConfig {
         auto: given.auto.unwrap_or(true),

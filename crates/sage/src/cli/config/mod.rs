@@ -2,8 +2,10 @@
 
 mod alerts;
 mod cache;
+mod encryption;
 mod file;
 mod gc;
+mod picked;
 mod pools;
 mod scripts;
 mod servers;
@@ -26,14 +28,16 @@ use sage_engine::run_loop::Affinity;
 use sage_engine::run_loop::Approvals;
 
 use super::failure::Failure;
+pub use encryption::refusal as no_encryption;
 pub use file::File;
 use file::{AgentFile, OperationFile, Size, Time};
 pub use gc::GcConfig;
+use picked::pick;
 pub use servers::Servers;
 pub use shown::rates_text;
 pub use targets::{Targets, check_name, known_agents};
 pub use values::{bytes, duration, priority};
-use values::{number, plain_name, switch, time, wrong};
+use values::{plain_name, time, wrong};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -49,7 +53,7 @@ pub struct Config {
     pub parallel_enabled: bool,
     pub switches: Switched,
     pub approvals: Approvals,
-    pub timeout_ms: Option<u64>,
+    pub timeout: Timeout,
     pub budget: Option<Cap>,
     pub priority: Option<u8>,
     /// With less free memory, fewer steps run at once; 0 does not look.
@@ -68,7 +72,17 @@ pub struct Config {
     /// Only where the file says something about them.
     pub alerts: Option<Thresholds>,
     pub servers: Servers,
+    /// The variable that asks for encrypted state, which there is none of.
+    pub encryption: Option<&'static str>,
     pub settings: Vec<Setting>,
+}
+
+/// How long a run may work.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout {
+    pub ms: u64,
+    /// The user said it: it holds for templates that come with Sage, which have times of their own.
+    pub is_given: bool,
 }
 
 /// More is no configuration.
@@ -101,16 +115,12 @@ impl Config {
             file.parallel.map(|n| n.to_string()),
             pools::cores().clamp(4, 6).to_string(),
         );
-        let parallel = match settings.last() {
-            Some(Setting { source, .. }) if source == FROM_FILE => number(&parallel, "parallel")
-                .map_err(|failure| wrong("parallel", failure.message).hint("parallel = 4"))?,
-            _ => number(&parallel, "SAGE_PARALLEL_LIMIT")?,
-        };
+        let parallel = parallel.count()?;
         file.timeout.as_ref().map_or(Ok(()), |timeout| values::check_unit("timeout", timeout))?;
         let given = file.timeout.as_ref().map(Time::text);
         let timeout =
             pick(&mut settings, "timeout", &["SAGE_WORKFLOW_TIMEOUT"], given, DEFAULT_TIMEOUT.into());
-        let timeout_ms = duration(&timeout)?;
+        let timeout = Timeout { ms: timeout.time_ms(DEFAULT_TIMEOUT)?, is_given: timeout.is_given() };
         let switches = switches(&mut settings, &file)?;
         pick(&mut settings, "agent", &[], file.agent.clone(), "offline".into());
         pick(&mut settings, "template", &[], file.template.clone(), "feature".into());
@@ -131,16 +141,18 @@ impl Config {
         let cache = cache::read(&mut settings, &file)?;
         let servers = Servers::of(&file, root)?;
         shown::servers(&mut settings, &file, &servers);
+        let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
+            encryption,
             alerts: alerts::read(&mut settings, &file)?,
             parallel,
             parallel_enabled: switches.parallel,
             switches,
             approvals: approvals(&mut settings, &file)?,
-            timeout_ms: Some(timeout_ms),
+            timeout,
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
-            min_free_bytes: bytes(&min_memory)
+            min_free_bytes: bytes(&min_memory.value)
                 .map_err(|why| wrong("minMemory", why).hint("minMemory = \"512MB\", or \"0\" to not look"))?,
             ageing_ms: time("ageing", &ageing)?,
             affinity: affinity(&mut settings, &file, &pools)?,
@@ -210,11 +222,9 @@ fn approvals(settings: &mut Vec<Setting>, file: &File) -> Result<Approvals, Fail
     let allow_by_default = rules.default == Otherwise::Allow;
     let default = if allow_by_default { "allow" } else { "deny" };
     pick(settings, "approvals.default", &[], allow_by_default.then(|| default.into()), default.into());
-    let deadline_ms = match deadline.as_str() {
+    let deadline_ms = match deadline.value.as_str() {
         "never" => None,
-        text => Some(duration(text).map_err(|failure| {
-            wrong("approvals.deadline", failure.message).hint("deadline = \"30m\", or \"never\"")
-        })?),
+        _ => Some(deadline.time_ms(DEFAULT_ANSWER_TIME)?),
     };
     Ok(Approvals { rules, deadline_ms, allow_by_default })
 }
@@ -240,10 +250,21 @@ fn switches(settings: &mut Vec<Setting>, file: &File) -> Result<Switched, Failur
     let mut on = [true; 4];
     for (on, (name, variables, given)) in on.iter_mut().zip(switches) {
         let value = pick(settings, name, &variables, given.map(|b| b.to_string()), "true".into());
-        *on = switch(&value, variables[0])?;
+        *on = value.switch().map_err(|failure| not_a_count(failure, name, &value.value))?;
     }
     let [parallel, background, wakes, sessions] = on;
     Ok(Switched { parallel, background, wakes, sessions })
+}
+
+/// Somebody who gives a number to the switch means the limit.
+fn not_a_count(failure: Failure, name: &str, value: &str) -> Failure {
+    match value.trim().parse::<u32>() {
+        Ok(count) if name == "switches.parallel" => {
+            let hint = format!("SAGE_PARALLEL_LIMIT={count}    (how many steps may run at once)");
+            Failure { hints: vec![hint], ..failure }
+        }
+        _ => failure,
+    }
 }
 
 fn pools(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String, u32>, Failure> {
@@ -354,22 +375,4 @@ fn priority_of(key: &str, text: &str) -> Result<u8, Failure> {
 
 fn tell(settings: &mut Vec<Setting>, name: String, value: String, source: &str) {
     settings.push(Setting { name, value, source: source.into() });
-}
-
-fn pick(
-    settings: &mut Vec<Setting>,
-    name: &str,
-    variables: &[&str],
-    file: Option<String>,
-    default: String,
-) -> String {
-    let from_env =
-        variables.iter().find_map(|var| Some((std::env::var(var).ok().filter(|v| !v.is_empty())?, *var)));
-    let (value, source) = match (from_env, file) {
-        (Some((value, variable)), _) => (value, format!("environment {variable}")),
-        (None, Some(value)) => (value, FROM_FILE.into()),
-        (None, None) => (default, FROM_NOWHERE.into()),
-    };
-    settings.push(Setting { name: name.into(), value: value.clone(), source });
-    value
 }

@@ -2,9 +2,10 @@
 
 use sage_core::port::script::ScriptLimits;
 
+use super::Setting;
 use super::file::{File, Size, Time};
+use super::picked::pick;
 use super::values::{bytes, time, wrong};
-use super::{Setting, pick};
 use crate::cli::failure::Failure;
 
 const MEMORY: &str = "50MB";
@@ -15,7 +16,7 @@ const LEAST_MEMORY: u64 = 4 << 20;
 pub(super) fn of(settings: &mut Vec<Setting>, file: &File) -> Result<ScriptLimits, Failure> {
     let (given, usual) = (&file.scripts, ScriptLimits::default());
     let memory = pick(settings, "scripts.memory", &[], given.memory.as_ref().map(Size::text), MEMORY.into());
-    let memory_bytes = bytes(&memory)
+    let memory_bytes = bytes(&memory.value)
         .and_then(
             |bytes| if bytes < LEAST_MEMORY { Err("it must be at least 4MB".into()) } else { Ok(bytes) },
         )

@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 /// Longer names are a mistake, and they go into file names.
 const MAX_NAME: usize = 120;
 /// A plain number that is smaller was meant as something else than milliseconds.
-const SHORTEST_NUMBER_MS: u64 = 1_000;
+pub const SHORTEST_NUMBER_MS: u64 = 1_000;
 
 /// What is wrong with a value of `sage.toml`, and where.
 pub fn wrong(key: &str, why: impl std::fmt::Display) -> Failure {
@@ -78,23 +78,6 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     match count {
         Some(count) if unit > 0 => Ok((count * unit as f64) as u64),
         _ => Err(format!("`{text}` is not a size; write \"512MB\", \"2GB\" or \"0\"")),
-    }
-}
-
-pub fn number(text: &str, what: &str) -> Result<u32, Failure> {
-    match text.parse() {
-        Ok(0) | Err(_) => {
-            Err(Failure::usage(format!("`{what}` must be a whole number from 1 on, not `{text}`")))
-        }
-        Ok(n) => Ok(n),
-    }
-}
-
-pub fn switch(text: &str, what: &str) -> Result<bool, Failure> {
-    match text.to_ascii_lowercase().as_str() {
-        "1" | "true" | "on" | "yes" => Ok(true),
-        "0" | "false" | "off" | "no" => Ok(false),
-        _ => Err(Failure::usage(format!("`{what}` must be true or false, not `{text}`"))),
     }
 }
 

@@ -3,6 +3,8 @@
 use sage_core::diagnostic::printable;
 use serde::Serialize;
 
+use crate::command_line::here;
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     pub name: &'static str,
@@ -48,7 +50,7 @@ impl Check {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Check {
-        self.hints.push(printable(&hint.into()));
+        self.hints.push(printable(&here(hint)));
         self
     }
 }

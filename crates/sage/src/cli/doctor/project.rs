@@ -10,9 +10,11 @@ use super::machine::writable;
 use super::servers;
 use crate::cli::agents::{self, Row};
 use crate::cli::catalog::Catalog;
+use crate::cli::config;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::list;
+use crate::command_line::sage;
 
 /// Less than this and journals cannot be written for long.
 const NEEDED_BYTES: u64 = 64 << 20;
@@ -24,6 +26,10 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
     let engine = context.engine();
     let mut checks = vec![state(context), disk(context)];
     checks.push(Check::good("settings", settings(context)));
+    checks.extend(context.config.encryption.map(|variable| {
+        let refusal = config::no_encryption(variable);
+        refusal.hints.into_iter().fold(Check::bad("encryption", refusal.message), Check::hint)
+    }));
     checks.push(templates(context));
     checks.push(agents_of(&agents::probe_all(context)?));
     checks.extend(servers::checks(context)?);
@@ -111,7 +117,7 @@ fn templates(context: &Context) -> Check {
     match (names.len(), bad.first()) {
         (count, None) => Check::good("templates", format!("{count} valid")),
         (_, Some(first)) => Check::bad("templates", format!("not valid: {}", listed(&bad)))
-            .hint(format!("sage validate {first}")),
+            .hint(sage("validate").arg(first.as_str())),
     }
 }
 
@@ -167,7 +173,7 @@ fn abandoned(engine: &Engine) -> Check {
         Some(first) => {
             let names: Vec<&String> = features.iter().collect();
             Check::warn("runs", format!("their owner died: {}", listed(&names)))
-                .hint(format!("sage resume {first}"))
+                .hint(sage("resume").arg(first))
         }
     }
 }

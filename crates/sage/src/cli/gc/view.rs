@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::failure::Failure;
 use super::super::{print, print_json};
+use crate::command_line::sage;
 use crate::display::text::{clean, plural, time_text};
 
 /// What stays is told so far; the rest is with `--json`.
@@ -31,7 +32,8 @@ pub fn show(report: &Report, policy: &Policy, json: bool) -> Result<(), Failure>
         eprintln!("kept: {} {}: {}", stays.category.name(), clean(&stays.name), clean(&stays.why));
     }
     if report.kept.len() > TOLD {
-        eprintln!("kept: {} more (sage gc --dry-run --json)", report.kept.len() - TOLD);
+        let all = sage("gc --dry-run --json");
+        eprintln!("kept: {} more ({all})", report.kept.len() - TOLD);
     }
     for stays in &report.failed {
         let (category, name) = (stays.category.name(), clean(&stays.name));

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::failure::Failure;
 use super::super::table::print_table;
 use super::super::{print, print_json};
+use crate::command_line;
 use crate::display::text::{clean, time_text};
 
 #[derive(Debug, clap::Args)]
@@ -48,15 +49,21 @@ pub fn list(entries: Vec<Entry>, filter: &Filter, now_ms: u64, json: bool) -> Re
     if shown.is_empty() {
         let more = all - shown.len();
         match more {
-            0 => eprintln!("no handoffs\nhint: sage handoff create --help"),
-            _ => eprintln!("no such handoffs, {more} others\nhint: sage handoff list --all"),
+            0 => {
+                eprintln!("no handoffs");
+                command_line::tell("sage handoff create --help");
+            }
+            _ => {
+                eprintln!("no such handoffs, {more} others");
+                command_line::tell("sage handoff list --all");
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
     table(&shown, now_ms);
     if stuck > 0 && !filter.stuck {
         eprintln!("note: {stuck} stuck for 24 hours or more");
-        eprintln!("hint: sage handoff list --stuck");
+        command_line::tell("sage handoff list --stuck");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::super::failure::Failure;
 use super::super::{print, print_json};
 use super::{failure, finding_lines, known_secrets, row, tell_problems};
-use crate::display::text::{argument, clean, plural};
+use crate::command_line::sage;
+use crate::display::text::{clean, plural};
 
 /// Of the files that are named one by one.
 const SHOWN_FILES: usize = 30;
@@ -65,7 +66,7 @@ fn refuse_steps(args: &Args) -> Result<(), Failure> {
     match std::env::var("SAGE_STEP").ok().filter(|step| !step.is_empty()) {
         Some(step) => {
             Err(Failure::usage(format!("a person approves skills, not the step `{}`", clean(&step)))
-                .hint(format!("sage skills approve {}    (in a terminal)", argument(&args.name))))
+                .hint(sage("skills approve").arg(&args.name).comment("in a terminal")))
         }
         None => Ok(()),
     }
@@ -92,7 +93,7 @@ fn refused(index: &Index, listed: &Listed, looked: &Looked, json: bool) -> Resul
     let found = plural(looked.findings.len() as u64, "finding");
     Err(Failure::usage(format!("`{name}` was not approved: {found}, see above"))
         .hint("read the places that are named, and mend them")
-        .hint(format!("sage skills approve {} --allow-findings    (if they are harmless)", argument(name))))
+        .hint(sage("skills approve").arg(name).arg("--allow-findings").comment("if they are harmless")))
 }
 
 /// What is approved: where, how much, which files, what was found.
@@ -127,7 +128,7 @@ fn ask(args: &Args, json: bool) -> Result<(), Failure> {
     if args.yes {
         return Ok(());
     }
-    let hint = format!("sage skills approve {} --yes", argument(&args.name));
+    let hint = sage("skills approve").arg(&args.name).arg("--yes");
     if json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Failure::usage("nobody can be asked here; nothing was approved").hint(hint));
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::super::failure::Failure;
 use super::count::{DISCOVER, discoveries};
-use crate::display::text::argument;
+use crate::command_line::sage;
 
 /// Steps that say nothing about how the work is done.
 const BESIDE: &[&str] = &[DISCOVER, "tickets.create", "tickets.update", "statistics"];
@@ -149,7 +149,7 @@ fn named(run: &Run, from: &[String]) -> Result<Vec<StepId>, Failure> {
                 "step `{path}` is {}; only steps that succeeded are saved",
                 state.name()
             ));
-            return Err(failure.hint(format!("sage status {}", argument(&run.feature))));
+            return Err(failure.hint(sage("status").arg(&run.feature)));
         }
         if !ids.contains(&id) {
             ids.push(id);
@@ -171,7 +171,7 @@ fn refuse_failed_checks(run: &Run, blobs: &Blobs) -> Result<(), Failure> {
                 "step `{}` {why}; skills are saved only from runs whose checks passed",
                 step.path
             ));
-            return Err(failure.hint(format!("sage result {} {}", argument(&run.feature), step.path)));
+            return Err(failure.hint(sage("result").arg(&run.feature).arg(step.path.as_ref())));
         }
     }
     Ok(())

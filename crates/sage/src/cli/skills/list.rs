@@ -9,6 +9,7 @@ use super::super::failure::Failure;
 use super::super::table::print_table;
 use super::super::{print, print_json};
 use super::{approved_text, percent, row, tell_problems};
+use crate::command_line;
 use crate::display::text::clean;
 
 pub fn execute(index: &Index, json: bool) -> Result<ExitCode, Failure> {
@@ -19,7 +20,8 @@ pub fn execute(index: &Index, json: bool) -> Result<ExitCode, Failure> {
     let reuse = index.reuse;
     tell_problems(index);
     if index.skills.is_empty() {
-        eprintln!("no skills\nhint: sage skills save <feature>    (makes one of a run that succeeded)");
+        eprintln!("no skills");
+        command_line::tell("sage skills save FEATURE    # makes one of a run that succeeded");
         return Ok(ExitCode::SUCCESS);
     }
     table(&index.skills);

@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
-use crate::display::text::{argument, clean};
+use crate::command_line::sage;
+use crate::display::text::clean;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -103,9 +104,7 @@ pub(crate) fn failure(error: SkillError) -> Failure {
             Failure::usage(message).hint(near.unwrap_or_else(|| "sage skills list".into()))
         }
         SkillError::Name(_) => Failure::usage(message).hint("--name <name>"),
-        SkillError::Changed { name } => {
-            Failure::failed(message).hint(format!("sage skills approve {}", argument(&name)))
-        }
+        SkillError::Changed { name } => Failure::failed(message).hint(sage("skills approve").arg(&name)),
         SkillError::Damaged { .. } => {
             Failure::failed(message).hint("move the file away; sage writes a new one")
         }

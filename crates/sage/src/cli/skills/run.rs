@@ -11,6 +11,7 @@ use super::super::failure::Failure;
 use super::super::print_json;
 use super::{failure, is_file, tell_problems};
 use crate::code::CodeRun;
+use crate::command_line::sage;
 use crate::display::text::argument;
 
 #[derive(Debug, clap::Args)]
@@ -94,7 +95,7 @@ fn not_approved(listed: &Listed) -> Failure {
     let name = &listed.skill.name;
     let why = if listed.outdated { "has changed since it was approved" } else { "is not approved" };
     Failure::usage(format!("the skill `{name}` {why}; nothing was run"))
-        .hint(format!("sage skills approve {}", argument(name)))
+        .hint(sage("skills approve").arg(name))
 }
 
 fn nothing_to_run(listed: &Listed) -> Failure {
@@ -104,5 +105,5 @@ fn nothing_to_run(listed: &Listed) -> Failure {
             .hint(format!("chmod +x, then sage skills approve {}", argument(name)));
     }
     Failure::usage(format!("`{name}` has nothing to run: it is instructions for agents"))
-        .hint(format!("sage skills show {}", argument(name)))
+        .hint(sage("skills show").arg(name))
 }

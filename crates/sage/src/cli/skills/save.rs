@@ -15,7 +15,8 @@ use super::super::failure::Failure;
 use super::super::{feature, print, print_json};
 use super::facts::Facts;
 use super::{draft, failure, finding_lines, known_secrets};
-use crate::display::text::{argument, plural};
+use crate::command_line::{sage, tell};
+use crate::display::text::plural;
 
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
@@ -116,7 +117,7 @@ fn refuse_unless_succeeded(run: &Run) -> Result<(), Failure> {
     let failure = Failure::usage(format!(
         "the run of `{feature}` is {state}; skills are saved only from runs that succeeded"
     ));
-    Err(failure.hint(format!("sage status {}", argument(feature))))
+    Err(failure.hint(sage("status").arg(feature)))
 }
 
 fn name(args: &Args, feature: &str) -> Result<String, Failure> {
@@ -204,7 +205,7 @@ fn told(
     }
     if !listed.approved() {
         eprintln!("note: nobody uses it by itself before a person has read and approved it");
-        eprintln!("hint: sage skills approve {}", argument(name));
+        tell(sage("skills approve").arg(name));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::{offline, print, print_json};
 use super::{row, tell_problems};
+use crate::command_line;
 use crate::display::text::clean;
 
 #[derive(Debug, clap::Args)]
@@ -34,10 +35,8 @@ pub fn execute(context: &Context, index: &Index, args: Args, json: bool) -> Resu
     let found = found(index, &args.text);
     tell_problems(index);
     if found.is_empty() {
-        eprintln!(
-            "none of {} skills has anything in common with it\nhint: sage skills list",
-            index.skills.len()
-        );
+        eprintln!("none of {} skills has anything in common with it", index.skills.len());
+        command_line::tell("sage skills list");
     }
     for (near, listed) in found {
         let what = how(near, listed);

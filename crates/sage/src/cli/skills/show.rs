@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::super::failure::Failure;
 use super::super::{print, print_json};
 use super::{approved_text, failure, known_secrets, percent, row, tell_problems};
-use crate::display::text::{argument, clean, plural};
+use crate::command_line::{sage, tell};
+use crate::display::text::{clean, plural};
 
 pub fn execute(index: &Index, name: &str, json: bool) -> Result<ExitCode, Failure> {
     let listed = index.find(name).map_err(|error| {
@@ -29,7 +30,7 @@ pub fn execute(index: &Index, name: &str, json: bool) -> Result<ExitCode, Failur
         eprintln!("note: found in it:{}", super::finding_lines(&looked.findings));
     }
     if !listed.approved() {
-        eprintln!("hint: sage skills approve {}", argument(name));
+        tell(sage("skills approve").arg(name));
     }
     Ok(ExitCode::SUCCESS)
 }

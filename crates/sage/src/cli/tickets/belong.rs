@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::super::context::Context;
 use super::super::failure::{Failure, Kind};
 use super::failure;
+use crate::command_line::sage;
 
 /// The ticket that a person wants to be run, if it can be now.
 pub fn choose(context: &Context, id: &str, force: bool) -> Result<Ticket, Failure> {
@@ -27,17 +28,17 @@ pub fn choose(context: &Context, id: &str, force: bool) -> Result<Ticket, Failur
 
 fn refuse_unready(book: &Book, ticket: &Ticket) -> Result<(), Failure> {
     let id = &ticket.id;
-    let force = format!("sage tickets run {id} --force    (run it anyway)");
+    let force = sage("tickets run").arg(id).arg("--force").comment("runs it anyway").to_string();
     Err(match book.standing(ticket) {
         Standing::Ready => return Ok(()),
         Standing::InProgress => {
             let run = ticket.run.as_deref().map_or(String::new(), |run| format!(" by {run}"));
             Failure::new(Kind::Conflict, format!("{id} is in progress{run}"))
-                .hint("sage list    (a run that stands still: sage resume <feature>)")
+                .hint("sage list    # a run that stands still: sage resume FEATURE")
         }
-        Standing::Done => Failure::usage(format!("{id} is done")).hint(format!("sage tickets reopen {id}")),
+        Standing::Done => Failure::usage(format!("{id} is done")).hint(sage("tickets reopen").arg(id)),
         Standing::Cancelled => {
-            Failure::usage(format!("{id} is cancelled")).hint(format!("sage tickets reopen {id}"))
+            Failure::usage(format!("{id} is cancelled")).hint(sage("tickets reopen").arg(id))
         }
         Standing::Blocked => blocked(book, ticket),
     }
@@ -49,7 +50,7 @@ fn blocked(book: &Book, ticket: &Ticket) -> Failure {
     let blockers = book.blockers(ticket);
     if blockers.is_empty() {
         return Failure::usage(format!("{id} is blocked: its state says so"))
-            .hint(format!("sage tickets reopen {id}"));
+            .hint(sage("tickets reopen").arg(id));
     }
     let list: Vec<String> = blockers.iter().map(blocker_text).collect();
     let failure = Failure::usage(format!("{id} is blocked by {}", list.join(", ")));

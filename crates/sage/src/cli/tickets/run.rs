@@ -11,6 +11,7 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::run;
 use super::{belong, failure};
+use crate::command_line;
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
@@ -74,7 +75,8 @@ fn all(context: &Context, store: &Store, args: &RunArgs, flags: &run::Args) -> R
         }
     }
     if tried.is_empty() {
-        eprintln!("no ticket is ready\nhint: sage tickets list");
+        eprintln!("no ticket is ready");
+        command_line::tell("sage tickets list");
     }
     Ok(first_bad.unwrap_or(ExitCode::SUCCESS))
 }

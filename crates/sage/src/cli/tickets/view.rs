@@ -9,6 +9,7 @@ use super::super::failure::Failure;
 use super::super::table::print_table;
 use super::super::{print, print_json};
 use super::{belong, warn};
+use crate::command_line::{sage, tell};
 use crate::display::text::{clean, lines as text_lines};
 
 #[derive(Debug, Default, clap::Args)]
@@ -52,11 +53,17 @@ pub fn list(book: &Book, filter: &Filter, json: bool) -> Result<ExitCode, Failur
     warn(book);
     match book.tickets.len() {
         _ if !shown.is_empty() => table(book, &shown),
-        0 => eprintln!("no tickets\nhint: sage tickets add \"<title>\""),
-        _ => eprintln!("no such tickets\nhint: sage tickets list --all"),
+        0 => {
+            eprintln!("no tickets");
+            tell(sage("tickets add").arg("TITLE"));
+        }
+        _ => {
+            eprintln!("no such tickets");
+            tell("sage tickets list --all");
+        }
     }
     if !filter.all && filter.state.is_none() && closed > 0 {
-        eprintln!("note: {closed} closed (sage tickets list --all)");
+        eprintln!("note: {closed} closed ({})", sage("tickets list --all"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -70,9 +77,12 @@ pub fn ready(book: &Book, json: bool) -> Result<ExitCode, Failure> {
     match ready.first() {
         Some(first) => {
             table(book, &ready);
-            eprintln!("hint: sage tickets run {}", clean(&first.id));
+            tell(sage("tickets run").arg(clean(&first.id)));
         }
-        None => eprintln!("no ticket is ready\nhint: sage tickets list"),
+        None => {
+            eprintln!("no ticket is ready");
+            tell("sage tickets list");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -156,7 +166,7 @@ pub fn show(book: &Book, ticket: &Ticket, json: bool) -> Result<ExitCode, Failur
     say("notes", &ticket.notes.iter().map(note).collect::<Vec<_>>());
     print(format_args!("{}\n", lines.join("\n")));
     if standing == Standing::Ready {
-        eprintln!("hint: sage tickets run {}", clean(&ticket.id));
+        tell(sage("tickets run").arg(clean(&ticket.id)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -121,7 +121,7 @@ fn a_paused_run_says_why_and_what_to_type() {
       $0.42 · unattributed: 1 attempt told no usage · 0 context reloads
       ! 134.2k tokens, more than 100.0k
       ? gate/ok  approval: Ship it? It costs
-      next: sage approve payment-processing gate/ok  or sage reject
+      next: sage approve payment-processing gate/ok  or reject it
             sage resume payment-processing           goes on once it is answered
     ");
 }
@@ -184,7 +184,7 @@ fn one_step_has_no_speed_up_and_a_cancelled_run_says_how_to_go_on() {
     insta::assert_snapshot!(shown(&cancelled), @"
     - cancelled after 0.9s
       0 of 1 step done · 1 not finished
-      next: sage run payment-processing  starts anew
+      next: sage run 'Payment processing' -t feature  starts anew
     ");
 }
 

@@ -49,7 +49,13 @@ fn limits(mut options: Args) -> Result<Limits, ToolError> {
         None => None,
         Some(Value::String(text)) => Some(text),
         Some(value) => match value.as_u64() {
-            Some(ms) => Some(format!("{ms}ms")),
+            Some(ms) => match sage_core::duration::without_unit(ms) {
+                Some((message, hint)) => {
+                    let message = format!("`options.timeout`: {message}");
+                    return Err(ToolError::new(Code::Validation, message).hint(hint));
+                }
+                None => Some(format!("{ms}ms")),
+            },
             None => {
                 let message =
                     format!("`options.timeout` must be milliseconds or \"30m\", not {}", given(&value));

@@ -38,6 +38,30 @@ fn a_template_that_is_wrong_starts_nothing() {
     );
 }
 
+// covers: R16, R6
+#[test]
+fn inputs_that_do_not_fit_start_nothing() {
+    let declared = step("type: shell, params: { env: { V: '{{ inputs.version }}' }, run: 'true' }")
+        .replace("phases:", "inputs: { version: { type: string, required: true } }\nphases:");
+    let sage = Sage::new().template("declared", &declared);
+    let mut client = client(&sage);
+    let mut run = |inputs: Value| {
+        let call = json!({"feature": "x", "template": "declared", "inputs": inputs});
+        client.call("sage_workflow_execute", call)
+    };
+    let table = [
+        (json!({}), "missing input `version` (string)", "version"),
+        (json!({"version": 1}), "must be a string, not 1", "version"),
+        (json!({"verison": "1"}), "unknown input `verison`", "did you mean `version`?"),
+    ];
+    for (inputs, message, hint) in table {
+        let error = run(inputs).error("WORKFLOW_VALIDATION_ERROR");
+        assert!(error["message"].as_str().unwrap().contains(message), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains(hint), "{error}");
+    }
+    run(json!({"version": "1"})).good();
+}
+
 // covers: R16
 #[test]
 fn what_lies_outside_of_a_run_has_a_code() {
@@ -59,7 +83,7 @@ fn what_lies_outside_of_a_run_has_a_code() {
     assert_eq!((&error["status"], &error["success"]), (&"failed".into(), &false.into()));
     let error = run("slow", json!({})).error("TIMEOUT_EXCEEDED");
     assert_eq!(error["verdict"], "failed");
-    let error = run("endless", json!({"timeout": 400})).error("TIMEOUT_EXCEEDED");
+    let error = run("endless", json!({"timeout": "400ms"})).error("TIMEOUT_EXCEEDED");
     assert_eq!(error["status"], "paused");
     // A step that says no is an answer, not an error.
     let failed = run("failing", json!({})).good();
