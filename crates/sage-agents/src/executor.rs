@@ -14,7 +14,7 @@ use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
-use crate::{fake, offline, session, shell, synthesize, worktree};
+use crate::{fake, footprint, offline, session, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -124,6 +124,7 @@ impl StepExecutor for Executor {
                 Ok(lease) => lease,
                 Err(miss) => return miss.into(),
             };
+            let before = if lease.is_none() { footprint::before(&config, &cx, &call).await } else { None };
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
             // Programs need it and say so; without it, only an explanation is poorer.
             let _ = attempt.write_input();
@@ -134,6 +135,9 @@ impl StepExecutor for Executor {
                 Kind::Tool => mcp::run(&attempt, &hub).await,
                 kind => Miss::invalid(format!("`{}` steps have no executor here", kind.name())).into(),
             };
+            if let (Some(before), StepOutcome::Succeeded { .. }) = (before, &outcome) {
+                footprint::tell(&config, &cx, &call, before).await;
+            }
             worktree::leave(lease, &cx, outcome).await
         })
     }

@@ -23,6 +23,7 @@ mod executor;
 mod fake;
 pub mod fake_llm;
 mod fake_mcp;
+mod footprint;
 mod foreign;
 mod https;
 mod json_text;

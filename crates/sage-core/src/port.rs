@@ -8,6 +8,7 @@ mod evaluator;
 mod fork;
 pub mod script;
 mod wakes;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -22,6 +23,7 @@ pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
 pub use evaluator::{Evaluator, Unguarded};
 pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
+pub use watch::{Changes, Head, Watch};
 
 use crate::policy::FailureClass;
 use crate::role::Role;
@@ -80,6 +82,8 @@ pub struct StepCx {
     pub nudge: Nudge,
     /// Where an agent asks for permission.
     pub questions: Questions,
+    /// Where it is told what a successful attempt did to the project, if somebody wants to know.
+    pub watch: Option<Watch>,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 

@@ -2,7 +2,6 @@
 //! as truth.
 
 mod asks;
-mod left_open;
 mod metrics;
 mod monitor;
 
@@ -13,7 +12,6 @@ use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
-pub use left_open::{LeftOpen, left_open};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
 
@@ -194,6 +192,9 @@ pub struct StatusView {
     pub metrics: WorkflowMetrics,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<String>,
+    /// Why it is no plain success, beside errors.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reasons: Vec<String>,
 }
 
 impl StatusView {
@@ -219,6 +220,7 @@ impl StatusView {
             steps: run.step_ids().map(|id| StepView::of(run, id, now_ms)).collect(),
             metrics: WorkflowMetrics::of(run),
             errors: errors(run),
+            reasons: reasons(run),
         }
     }
 }
@@ -256,6 +258,20 @@ pub fn errors(run: &Run) -> Vec<String> {
         step.failure.as_ref().map(|f| format!("{}: {} ({})", step.path, f.message, f.class.name()))
     };
     run.step_ids().filter(innermost).filter_map(text).collect()
+}
+
+/// Why a run is no plain success, beside steps that failed: shortfalls once it has ended, and until then the checks that
+/// wait for a person.
+pub fn reasons(run: &Run) -> Vec<String> {
+    let unchecked = |id: StepId| {
+        let failure = run.step(id).failure.as_ref().filter(|_| run.is_unchecked(id))?;
+        Some(format!("{} is unknown: {}", run.step(id).path, failure.message))
+    };
+    let mut reasons: Vec<String> = run.step_ids().filter_map(unchecked).collect();
+    if !run.status.open() {
+        reasons.extend(run.shortfalls());
+    }
+    reasons
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -327,6 +343,9 @@ pub struct Summary {
     pub results: Results,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<String>,
+    /// Why it is no plain success, beside errors: checks that were not made, nothing that was changed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reasons: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -347,6 +366,7 @@ impl Summary {
             verdict: verdict.map(|v| v.name().into()),
             results: Results { phases, metrics: WorkflowMetrics::of(run) },
             errors: errors(run),
+            reasons: reasons(run),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Reader {
         let failed = |class, message| End::Failed { class, message, partial: None };
         match result {
             Ok(value) => match pack(&value, &self.blobs) {
-                Ok(result) => End::Succeeded { result, full: None, artifacts: Vec::new() },
+                Ok(result) => End::succeeded(result),
                 Err(error) => failed(FailureClass::Transient, format!("its result cannot be kept: {error}")),
             },
             Err(ScriptFailure::Threw { message }) => failed(FailureClass::Failed, message),

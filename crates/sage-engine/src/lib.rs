@@ -15,6 +15,7 @@ pub mod clock;
 pub mod control;
 pub mod digest;
 mod evaluate;
+mod expect;
 mod filter;
 pub mod gc;
 pub mod handoff;

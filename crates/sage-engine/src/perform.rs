@@ -12,7 +12,7 @@ use sage_core::event::{End, Estimate, Filtered};
 use sage_core::expr::ResultSchema;
 use sage_core::policy::{FailureClass, OnUnknown};
 use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
-use sage_core::template::{Isolation, Kind, Operation};
+use sage_core::template::{Kind, Operation};
 use serde_json::{Map, Value, json};
 
 use crate::blobs::Blobs;
@@ -46,6 +46,8 @@ pub struct Checks {
     pub filter: Filter,
     pub output: Option<String>,
     pub expect: Option<Value>,
+    /// It is to change something.
+    pub implements: bool,
     /// Ask this command first whether a lost attempt had in fact finished.
     pub reconcile: Option<String>,
 }
@@ -61,6 +63,7 @@ impl Checks {
             filter: Filter::of(operation),
             output,
             expect: operation.expect.clone(),
+            implements: operation.implements(),
             reconcile,
         }
     }
@@ -91,7 +94,7 @@ impl Ended {
     }
 }
 
-fn failed(class: FailureClass, message: impl Into<String>) -> End {
+pub(crate) fn failed(class: FailureClass, message: impl Into<String>) -> End {
     End::Failed { class, message: message.into(), partial: None }
 }
 
@@ -142,20 +145,13 @@ impl Attempt {
     /// The result of a lost attempt, if the operation's own command says that it finished.
     async fn reconcile(&self) -> Option<Value> {
         let command = self.checks.reconcile.as_ref()?;
-        match self.shell(command).await {
+        match self.shell(&self.cx, command).await {
             StepOutcome::Succeeded { result, .. } => {
                 let stdout = result.get("stdout").and_then(Value::as_str).unwrap_or_default();
                 Some(serde_json::from_str(stdout).unwrap_or_else(|_| json!(stdout)))
             }
             _ => None,
         }
-    }
-
-    async fn shell(&self, command: &str) -> StepOutcome {
-        let mut call = self.call.clone();
-        call.kind = Kind::Shell;
-        call.params = Map::from_iter([("run".to_string(), json!(command))]);
-        self.executor.execute(self.cx.clone(), call).await
     }
 
     async fn check(&self, result: Value, usage: Usage) -> Ended {
@@ -169,7 +165,7 @@ impl Attempt {
             },
             None => Vec::new(),
         };
-        if let Some(end) = self.check_expectations(&result).await {
+        if let Some(end) = self.unmet(&result).await {
             return Ended::of(end, usage);
         }
         self.finish(result, written, usage).await
@@ -185,46 +181,11 @@ impl Attempt {
         Some(End::Failed { class: FailureClass::Invalid, message, partial: pack(result, &self.blobs).ok() })
     }
 
-    async fn check_expectations(&self, result: &Value) -> Option<End> {
-        let expect = self.checks.expect.as_ref()?;
-        let partial = pack(result, &self.blobs).ok();
-        let refuse = |message: String| {
-            Some(End::Failed { class: FailureClass::Invalid, message, partial: partial.clone() })
-        };
-        for file in
-            expect.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-        {
-            match inside(&self.cx.project, file) {
-                Ok(path) if self.exists(&path, file).await => {}
-                Ok(_) => return refuse(format!("expected file `{file}` does not exist")),
-                Err(why) => return refuse(why),
-            }
-        }
-        let command = expect.get("command").and_then(Value::as_str)?;
-        match self.shell(command).await {
-            StepOutcome::Succeeded { .. } => None,
-            StepOutcome::Stopped { .. } => Some(End::Stopped),
-            StepOutcome::Failed { message, .. } => {
-                refuse(format!("expected command `{command}` to pass: {message}"))
-            }
-        }
-    }
-
-    /// An isolated step leaves its files where it works, and only the executor knows where that is.
-    async fn exists(&self, path: &Path, file: &str) -> bool {
-        if self.call.isolation == Isolation::None {
-            return path.exists();
-        }
-        let mut call = self.call.clone();
-        call.kind = Kind::Shell;
-        call.params = Map::from_iter([("argv".to_string(), json!(["test", "-e", file]))]);
-        matches!(self.executor.execute(self.cx.clone(), call).await, StepOutcome::Succeeded { .. })
-    }
-
     async fn finish(&self, result: Value, artifacts: Vec<String>, usage: Usage) -> Ended {
+        let changed = self.changes().files;
         if self.checks.filter.is_none() {
             let end = match pack(&result, &self.blobs) {
-                Ok(result) => End::Succeeded { result, full: None, artifacts },
+                Ok(result) => End::Succeeded { result, full: None, artifacts, changed },
                 Err(error) => failed(FailureClass::Transient, error.to_string()),
             };
             return Ended::of(end, usage);
@@ -237,7 +198,8 @@ impl Attempt {
         });
         match sieved.await {
             Ok(Sieved { result, full, filtered }) => {
-                Ended { filtered, ..Ended::of(End::Succeeded { result, full, artifacts }, usage) }
+                let end = End::Succeeded { result, full, artifacts, changed };
+                Ended { filtered, ..Ended::of(end, usage) }
             }
             Err(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
         }

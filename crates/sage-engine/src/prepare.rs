@@ -489,6 +489,8 @@ fn step_value(feature: &str, seen: &Seen, blobs: &Blobs) -> Result<Value, Result
     } else {
         (result.clone(), None)
     };
-    let artifacts = artifacts_of(output);
-    Ok(json!({"state": state, "result": result, "full": full, "pointer": pointer, "artifacts": artifacts}))
+    let (artifacts, changed) = (artifacts_of(output), output.changed());
+    Ok(
+        json!({"state": state, "result": result, "full": full, "pointer": pointer, "artifacts": artifacts, "changed": changed}),
+    )
 }

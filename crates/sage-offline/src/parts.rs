@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::walk::Tree;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Backend,
@@ -32,6 +34,37 @@ pub fn side(path: &str) -> Side {
     let script = ["ts", "js", "mjs", "json"].contains(&extension);
     let folder = script && parts.iter().any(|part| FOLDERS.contains(&part.to_lowercase().as_str()));
     if EXTENSIONS.contains(&extension) || folder { Side::Frontend } else { Side::Backend }
+}
+
+/// Endings of texts, settings, data and pictures. Everything else may be code, in whatever language.
+const NO_CODE: &[&str] = &[
+    "", "md", "markdown", "rst", "adoc", "txt", "json", "jsonl", "yaml", "yml", "toml", "ini", "cfg", "conf",
+    "lock", "csv", "tsv", "xml", "png", "jpg", "jpeg", "gif", "svg", "ico", "webp", "pdf", "log", "license",
+    "sum", "mod",
+];
+
+/// Whether a project has this side at all: files that people see, or code behind them.
+pub fn has(tree: &Tree, wanted: Side) -> bool {
+    let package = |path: &str| {
+        let mut folder = path;
+        while let Some((above, _)) = folder.rsplit_once('/') {
+            if tree.root.join(above).join("package.json").is_file() {
+                return folder_side(&tree.root, above);
+            }
+            folder = above;
+        }
+        folder_side(&tree.root, "")
+    };
+    tree.files.iter().any(|file| match wanted {
+        Side::Frontend => {
+            side(&file.path) == Side::Frontend
+                || file.name() == "package.json" && package(&file.path) == wanted
+        }
+        Side::Backend => {
+            let code = !NO_CODE.contains(&file.extension()) && !file.name().contains(".config.");
+            code && side(&file.path) == Side::Backend && package(&file.path) == Side::Backend
+        }
+    })
 }
 
 /// The side of a folder with commands of its own: by its name, or by what its `package.json` depends on.

@@ -23,6 +23,12 @@ pub struct Request {
     pub steps: Map<String, Value>,
     /// Of a fan-out.
     pub item: Option<Value>,
+    /// The commands that sage.toml names for this check; an empty list says that there are none to run.
+    pub named: Option<Vec<String>>,
+    /// Why there is nothing to check.
+    pub absent: Option<String>,
+    /// When the run began, in seconds since the epoch.
+    pub run_began_s: Option<u64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +39,4 @@ pub enum Trouble {
     Invalid(String),
     #[error("cannot read `{path}`: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// It was done and the answer is no: tests fail, a build breaks. What was found out goes with it.
-    #[error("{message}")]
-    Failed { message: String, partial: Value },
 }

@@ -43,9 +43,17 @@ impl File {
 impl Tree {
     /// Walks the project. `docs/specs` is what earlier runs wrote and is not the project's own.
     pub fn read(root: &Path) -> Result<Tree, Trouble> {
+        let tree = Tree::walked(root, true);
+        // A worktree lies in a folder that the repository around it ignores.
+        Ok(if tree.files.is_empty() { Tree::walked(root, false) } else { tree })
+    }
+
+    /// `above`: whether folders above the project say what is ignored, too.
+    fn walked(root: &Path, above: bool) -> Tree {
         let mut tree = Tree { root: root.to_path_buf(), ..Tree::default() };
         let walk = ignore::WalkBuilder::new(root)
             .require_git(false)
+            .parents(above)
             .sort_by_file_name(|a, b| a.cmp(b))
             .filter_entry(|entry| !is_foreign(entry))
             .build();
@@ -63,7 +71,7 @@ impl Tree {
             }
         }
         tree.sample(MAX_FILES);
-        Ok(tree)
+        tree
     }
 
     /// Keeps at most `most` files, evenly spread.
@@ -123,6 +131,14 @@ mod tests {
         let paths: Vec<&str> = tree.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["src/a.rs", "src/b.rs"]);
         assert_eq!(tree.text(&tree.files[0]).unwrap(), "fn a() {}");
+    }
+
+    // covers: P4, S6
+    #[test]
+    fn what_lies_in_an_ignored_folder_is_read_all_the_same() {
+        let dir = project(&[(".gitignore", "*\n"), ("trees/step/src/a.rs", "fn a() {}")]);
+        let tree = Tree::read(&dir.path().join("trees/step")).unwrap();
+        assert_eq!(tree.files.len(), 1);
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         feedback: None,
     };
     let cx = StepCx {
+        watch: None,
         project: PathBuf::from(project),
         scratch,
         children_lock: Some(Arc::new(lock)),

@@ -218,6 +218,7 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let (news, usages) = (told.clone(), told.clone());
         let cx = StepCx {
+            watch: None,
             project: dir.path().to_path_buf(),
             scratch: dir.path().to_path_buf(),
             children_lock: None,

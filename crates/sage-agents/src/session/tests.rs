@@ -138,6 +138,7 @@ impl Desk {
     async fn ask_as(&self, agent: &str, call: &StepCall) -> StepOutcome {
         let (told, alive) = (self.told.clone(), self.alive.clone());
         let cx = StepCx {
+            watch: None,
             project: self.dir.path().to_path_buf(),
             scratch: self.dir.path().to_path_buf(),
             children_lock: None,

@@ -123,6 +123,13 @@ impl Git {
         }
     }
 
+    /// Whether `now` has a commit that `before` has not; `None` where git does not say.
+    pub async fn new_commits(&self, cwd: &Path, before: &str, now: &str) -> Option<bool> {
+        let args = ["rev-list", "--max-count=1", now, "--not", before];
+        let found = self.ask(cwd, args).await.ok()?.ok()?;
+        Some(!found.is_empty())
+    }
+
     /// As `ask`, where a refusal ends the attempt. `what` it was that could not be done.
     pub async fn run<S: AsRef<OsStr>>(
         &self,
@@ -144,8 +151,10 @@ impl Refused {
     }
 }
 
-/// Everything that the caller's environment says to git.
+/// Everything that the caller's environment says to git, but for where it may look for a repository.
 pub fn caller() -> Vec<OsString> {
     let names = std::env::vars_os().map(|(name, _)| name);
-    names.filter(|name| name.to_string_lossy().starts_with("GIT_")).collect()
+    let steers =
+        |name: &OsString| name.to_string_lossy().starts_with("GIT_") && name != "GIT_CEILING_DIRECTORIES";
+    names.filter(steers).collect()
 }

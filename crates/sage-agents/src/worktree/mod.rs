@@ -12,6 +12,7 @@
 //! of a step is removed; nobody else's worktree is looked after or pruned. Merging is up to the user.
 
 mod clear;
+mod find;
 mod fork;
 mod git;
 mod guard;
@@ -30,11 +31,13 @@ use sage_core::port::{StepCall, StepCx, StepOutcome, Stop, Usage};
 use sage_core::template::Isolation;
 
 use crate::executor::ExecutorConfig;
+use crate::footprint;
 use crate::outcome::Miss;
-use git::Git;
 use take::Repository;
 
+pub use find::{NoRepository, repository};
 pub use fork::fork;
+pub(crate) use git::Git;
 pub use guard::{Stashed, unwanted_variables, variables};
 pub use reap::{Losses, Reaper};
 pub use record::{LeaseState, Leases, Record, list, list_of};
@@ -60,6 +63,15 @@ impl Lease {
 
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// After it was settled: its branch has a commit that its base has not.
+    async fn has_moved(&self) -> bool {
+        let Record { base, commit, path, .. } = &self.record;
+        match commit {
+            Some(commit) => self.git.new_commits(path, base, commit).await.unwrap_or(true),
+            None => false,
+        }
     }
 }
 
@@ -91,6 +103,9 @@ pub async fn leave(lease: Option<Lease>, cx: &StepCx, outcome: StepOutcome) -> S
         // A polite stop comes too late for an attempt that has ended; an urgent one does not wait for git.
         () = cx.stop.reached(Stop::Now) => return StepOutcome::Stopped { usage },
     };
+    if let (Some(watch), true) = (&cx.watch, success && settled.is_ok()) {
+        footprint::tell_worktree(watch, lease.has_moved().await, &lease.record.base);
+    }
     if settled.is_ok() && !comes_again_soon(&outcome) {
         // How the attempt ended is known: a worktree that cannot go now is left to `sage gc`.
         tokio::select! {

@@ -13,6 +13,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
 
 use super::Lease;
+use super::find::NoRepository;
 use super::git::Git;
 use super::record::{self, Found, LeaseState, Record};
 use super::{guard, lock, name, repair};
@@ -72,7 +73,7 @@ impl Repository {
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-prefix"];
         let answer = match git.ask(project, wanted.into_iter().chain(["HEAD"])).await? {
             Ok(answer) => answer,
-            Err(refused) => return Err(no_repository(project, &refused.message)),
+            Err(refused) => return Err(no_repository(&NoRepository::of(project, &refused.message))),
         };
         let mut lines = answer.lines();
         let mut next = || lines.next().unwrap_or_default();
@@ -91,18 +92,8 @@ impl Repository {
     }
 }
 
-fn no_repository(project: &Path, said: &str) -> Miss {
-    let project = project.display();
-    let why = if said.contains("not a git repository") {
-        format!("`{project}` is in no git repository; make one: git init && git add -A && git commit")
-    } else if said.contains("'HEAD'") {
-        format!("the git repository of `{project}` has no commit yet; make one: git add -A && git commit")
-    } else if said.contains("must be run in a work tree") {
-        format!("the git repository of `{project}` is bare; run sage in a checkout of it")
-    } else {
-        format!("git said: {said}")
-    };
-    Miss::invalid(format!("`isolation: worktree` needs a git repository: {why}"))
+fn no_repository(why: &NoRepository) -> Miss {
+    Miss::invalid(format!("`isolation: worktree` needs a git repository: {why}; {}", why.hint()))
 }
 
 struct Maker<'a> {

@@ -60,6 +60,7 @@ impl Bench {
             feedback: None,
         };
         let cx = StepCx {
+            watch: None,
             project: dir.path().to_path_buf(),
             scratch,
             children_lock: None,

@@ -269,7 +269,12 @@ pub enum End {
         full: Option<Payload>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
+        /// Whether the project's files are others now; only where somebody looked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed: Option<bool>,
     },
+    /// It found out that there is nothing to do here.
+    Skipped { result: Payload },
     Failed {
         class: FailureClass,
         message: String,
@@ -278,6 +283,13 @@ pub enum End {
     },
     /// Ended because we asked for it: a lost race, a pause, an interrupt. Nothing is known to be wrong with it.
     Stopped,
+}
+
+impl End {
+    /// A result that is nothing but itself.
+    pub fn succeeded(result: Payload) -> End {
+        End::Succeeded { result, full: None, artifacts: Vec::new(), changed: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -204,6 +204,8 @@ pub struct KeptResult {
     pub full: Option<Payload>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<bool>,
 }
 
 fn is_zero(number: &u32) -> bool {

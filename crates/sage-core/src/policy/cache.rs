@@ -20,7 +20,6 @@ impl Operation {
 
     /// Why its result cannot stand for what it does: it is more than its result.
     pub fn uncacheable(&self) -> Option<&'static str> {
-        let expects = |name: &str| self.expect.as_ref().and_then(|expect| expect.get(name));
         if !self.kind.holds_slot() {
             return Some("the step waits or holds others, and makes no result of its own");
         }
@@ -33,10 +32,14 @@ impl Operation {
         if self.session.is_some() {
             return Some("the step goes on with a conversation, which must hear it");
         }
-        if expects("headMoved").is_some_and(|wanted| *wanted == serde_json::Value::Bool(true)) {
-            return Some("a new commit is expected of it");
+        if self.expects("headMoved") == Some(true) || self.expects("changes") == Some(true) {
+            return Some("a change is expected of it, which is not in its result");
         }
-        expects("command").map(|_| "a command has to check what it did")
+        if self.is_check() {
+            return Some("the step checks the project as it is now");
+        }
+        let command = self.expect.as_ref().and_then(|expect| expect.get("command"));
+        command.map(|_| "a command has to check what it did")
     }
 }
 
@@ -66,6 +69,8 @@ mod tests {
             ", role: cleaner",
             ", session: s",
             ", expect: { headMoved: true }",
+            ", expect: { changes: true }",
+            ", expect: { passed: true }",
             ", expect: { command: make }",
         ];
         for fields in more {

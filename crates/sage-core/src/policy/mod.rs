@@ -138,10 +138,12 @@ pub enum FailureClass {
     Rejected,
     /// What it may spend was used up.
     Budget,
+    /// A check that could not be made: it has not passed, and nothing is known to be wrong.
+    Unchecked,
 }
 
 impl FailureClass {
-    pub const ALL: [FailureClass; 10] = [
+    pub const ALL: [FailureClass; 11] = [
         FailureClass::Failed,
         FailureClass::Transient,
         FailureClass::RateLimit,
@@ -152,6 +154,7 @@ impl FailureClass {
         FailureClass::Lost,
         FailureClass::Rejected,
         FailureClass::Budget,
+        FailureClass::Unchecked,
     ];
 
     /// What a person can do about an agent that failed like this, where there is more to say than the message.
@@ -167,7 +170,7 @@ impl FailureClass {
             FailureClass::Lost => "its program ended without a word; `sage logs` shows its last ones",
             FailureClass::Invalid => "what it was given or what it answered is wrong; `sage logs` shows it",
             FailureClass::Budget => "`sage budget` shows what was spent and raises the cap",
-            FailureClass::Failed | FailureClass::Rejected => return None,
+            FailureClass::Failed | FailureClass::Rejected | FailureClass::Unchecked => return None,
         })
     }
 
@@ -188,6 +191,7 @@ impl FailureClass {
             FailureClass::Lost => "lost",
             FailureClass::Rejected => "rejected",
             FailureClass::Budget => "budget",
+            FailureClass::Unchecked => "unchecked",
         }
     }
 }

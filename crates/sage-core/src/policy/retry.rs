@@ -64,10 +64,8 @@ impl Default for Retry {
 impl Retry {
     pub fn covers(&self, class: FailureClass) -> bool {
         if self.on.is_empty() {
-            !matches!(
-                class,
-                FailureClass::Invalid | FailureClass::Auth | FailureClass::Rejected | FailureClass::Budget
-            )
+            use FailureClass::{Auth, Budget, Invalid, Rejected, Unchecked};
+            !matches!(class, Invalid | Auth | Rejected | Budget | Unchecked)
         } else {
             self.on.contains(&class)
         }

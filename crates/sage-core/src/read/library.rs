@@ -27,6 +27,9 @@ const OWN_FIELDS: &[&str] = &["kind", "description"];
 /// Fields that belong to one use of an operation.
 const FIELDS_OF_USE: &[&str] = &["id", "type", "needs", "when", "foreach", "maxParallel", "tolerate"];
 
+/// Operations that are checks by their name: without an `expect` of their own, their result must say `passed: true`.
+const CHECKS: &[&str] = &["build.verify", "test.run", "test.regression"];
+
 /// Named operations, given by the caller: built in ones and the project's.
 #[derive(Clone, Debug, Default)]
 pub struct Library(BTreeMap<String, NamedOperation>);
@@ -51,7 +54,15 @@ impl Library {
             let message = format!("`{name}` is a kind: an operation needs a name of its own");
             problems.push(Diagnostic::error("", Span::default(), message));
         }
-        if let Some(operation) = read(text, &mut problems).filter(|_| !problems.has_errors()) {
+        if let Some(mut operation) = read(text, &mut problems).filter(|_| !problems.has_errors()) {
+            if CHECKS.contains(&name) && !operation.kind.holds_slot() {
+                let message =
+                    format!("`{name}` is a check: it cannot be of the kind `{}`", operation.kind.name());
+                let problem = Diagnostic::error("kind", Span::default(), message);
+                problems.push(problem.hint("use kind: agent, shell or tool"));
+                return problems.into_sorted();
+            }
+            operation.expect_of_name(name);
             self.0.insert(name.to_owned(), operation);
         }
         problems.into_sorted()
@@ -115,6 +126,17 @@ impl NamedOperation {
             merged.push((Key { name: key.name.clone(), span }, value.moved_to(span)));
         }
         Node { span: own.span, data: Data::Map(merged) }
+    }
+
+    /// Whoever makes a check must say that it passed, also one that stands in for ours. A command says it by its end.
+    fn expect_of_name(&mut self, name: &str) {
+        if !CHECKS.contains(&name) || self.kind == Kind::Shell || self.field("expect").is_some() {
+            return;
+        }
+        let key = |name: &'static str| Key { name: Cow::Borrowed(name), span: Span::default() };
+        let passed = Node { span: Span::default(), data: Data::Bool(true) };
+        let expect = Node { span: Span::default(), data: Data::Map(vec![(key("passed"), passed)]) };
+        self.fields.push((key("expect"), expect));
     }
 
     pub(super) fn field(&self, name: &str) -> Option<&Node<'static>> {

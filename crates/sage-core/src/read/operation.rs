@@ -46,7 +46,7 @@ pub const OPERATION_FIELDS: &[&str] = &[
     "onUnknown",
 ];
 
-pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "command"];
+pub const EXPECT_FIELDS: &[&str] = &["files", "headMoved", "changes", "passed", "command"];
 
 const MAX_PARALLEL: u32 = 100_000;
 
@@ -110,7 +110,7 @@ pub(super) fn read_with(
         filter,
         max_tokens,
         output: output(&fields, problems),
-        expect: expect(&fields, problems),
+        expect: expect(&fields, known_kind, problems),
         retry: policies::retry(&fields, kind, problems),
         timeout_ms: timeouts.attempt,
         step_timeout_ms: timeouts.step,
@@ -291,12 +291,20 @@ fn output(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Source>
     Some(source)
 }
 
-fn expect(fields: &Fields<'_, '_>, problems: &mut Diagnostics) -> Option<Value> {
+fn expect(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnostics) -> Option<Value> {
     let node = fields.get("expect")?;
     let place = fields.place.field("expect");
+    if let Some(kind) = kind.filter(|kind| !kind.holds_slot()) {
+        let message = format!("`expect` is not checked on a step of the kind `{}`", kind.name());
+        let hint = "put it on the steps that do the work: shell, agent, tool, synthesize";
+        problems.push(Diagnostic::error(place, node.span, message).hint(hint));
+        return None;
+    }
     let expect = Fields::new(node, &place, EXPECT_FIELDS, problems)?;
     expect.names("files", problems);
-    expect.flag("headMoved", problems);
+    for name in ["headMoved", "changes", "passed"] {
+        expect.flag(name, problems);
+    }
     expect.text("command", problems);
     Some(node.to_json())
 }

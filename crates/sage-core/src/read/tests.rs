@@ -731,12 +731,16 @@ fn an_output_stays_in_the_project() {
 
 #[test]
 fn expectations_have_a_shape() {
-    let good = operation("{type: pause.short, expect: {files: [a.md], headMoved: true, command: make test}}");
-    assert_eq!(good.expect, Some(json!({"files": ["a.md"], "headMoved": true, "command": "make test"})));
+    let expect = "{files: [a.md], headMoved: true, changes: true, passed: true, command: make test}";
+    let good = operation(&format!("{{type: shell, params: {{run: x}}, expect: {expect}}}"));
+    let read = json!({"files": ["a.md"], "headMoved": true, "changes": true, "passed": true, "command": "make test"});
+    assert_eq!(good.expect, Some(read));
     assert_eq!(
-        said("{type: pause.short, expect: {file: a}}"),
+        said("{type: shell, params: {run: x}, expect: {file: a}}"),
         [".expect.file: unknown field `file` (did you mean `files`?)"]
     );
+    let refused = "`expect` is not checked on a step of the kind `sleep` (put it on the steps that do the work: shell, agent, tool, synthesize)";
+    assert_eq!(said("{type: pause.short, expect: {command: make}}"), [format!(".expect: {refused}")]);
 }
 
 #[test]

@@ -234,10 +234,17 @@ impl Run {
         self.measure_end(id, event);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         match &event.end {
-            End::Succeeded { result, full, artifacts } => {
-                let output =
-                    Output::Leaf { result: result.clone(), full: full.clone(), artifacts: artifacts.clone() };
+            End::Succeeded { result, full, artifacts, changed } => {
+                let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());
+                let output = Output::Leaf { result, full, artifacts, changed: *changed };
                 self.succeeded(id, Arc::new(output), now);
+            }
+            End::Skipped { result } => {
+                self.step_mut(id).output = Some(Arc::new(Output::leaf(result.clone())));
+                self.settle(id, State::Skipped, now);
+            }
+            End::Failed { class: FailureClass::Unchecked, message, partial } => {
+                self.unchecked(id, message, partial.as_ref())
             }
             End::Failed { class, message, partial } => {
                 let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
@@ -349,9 +356,9 @@ impl Run {
                 self.transition(id, State::Ready);
             }
             State::Running(running) if running.ask.is_some() && !rejected => {
-                let output = Output::Leaf { result: event.result.clone(), full: None, artifacts: Vec::new() };
-                self.succeeded(id, Arc::new(output), now);
+                self.succeeded(id, Arc::new(Output::leaf(event.result.clone())), now);
             }
+            State::Unknown if !rejected && self.is_unchecked(id) => self.go_without(id, event, now),
             State::Unknown if !rejected => {
                 self.step_mut(id).unknown = false;
                 self.transition(id, State::Ready);
@@ -368,8 +375,8 @@ impl Run {
     fn imported(&mut self, event: &RunImported, now: u64) {
         self.measure_lost(event.lost);
         self.been(event);
-        for KeptResult { key, result, full, artifacts } in event.results.clone() {
-            self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts }));
+        for KeptResult { key, result, full, artifacts, changed } in event.results.clone() {
+            self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts, changed }));
         }
         for (phase, results) in &event.phases {
             for (operation, payload) in results {
@@ -381,8 +388,7 @@ impl Run {
                 }
                 self.step_mut(id).reused = true;
                 self.tally.reused += 1;
-                let output = Output::Leaf { result: payload.clone(), full: None, artifacts: Vec::new() };
-                self.succeeded(id, Arc::new(output), now);
+                self.succeeded(id, Arc::new(Output::leaf(payload.clone())), now);
             }
         }
     }

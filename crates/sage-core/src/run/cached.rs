@@ -27,7 +27,7 @@ impl Run {
             self.tally.cache_saved_ms = self.tally.cache_saved_ms.saturating_add(saved.ms);
         }
         let (result, full, artifacts) = (event.result.clone(), event.full.clone(), event.artifacts.clone());
-        self.succeeded(id, Arc::new(Output::Leaf { result, full, artifacts }), now);
+        self.succeeded(id, Arc::new(Output::Leaf { result, full, artifacts, changed: None }), now);
         Ok(())
     }
 

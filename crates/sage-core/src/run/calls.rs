@@ -336,9 +336,13 @@ impl Run {
         let state = match end {
             _ if cancelling => State::Cancelled,
             End::Stopped => State::Cancelled,
-            End::Succeeded { result, full, artifacts } => {
+            End::Skipped { result } => {
+                self.step_mut(script).output = Some(Arc::new(Output::leaf(result)));
+                State::Skipped
+            }
+            End::Succeeded { result, full, artifacts, changed } => {
                 let step = self.step_mut(script);
-                step.output = Some(Arc::new(Output::Leaf { result, full, artifacts }));
+                step.output = Some(Arc::new(Output::Leaf { result, full, artifacts, changed }));
                 step.failure = None;
                 State::Succeeded
             }

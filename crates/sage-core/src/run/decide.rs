@@ -112,7 +112,7 @@ impl Run {
         let judged = |j| self.scopes[0].phases.iter().any(|&p| self.phase(p).judged == Some(j));
         if judged(Judgement::Missed) || judged(Judgement::Blocked) {
             Verdict::Failed
-        } else if judged(Judgement::Degraded) {
+        } else if judged(Judgement::Degraded) || !self.shortfalls().is_empty() {
             Verdict::Degraded
         } else {
             Verdict::Succeeded

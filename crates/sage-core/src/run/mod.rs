@@ -15,6 +15,7 @@ mod agents;
 mod apply;
 mod cached;
 mod calls;
+mod check;
 mod decide;
 mod demand;
 mod fork;
@@ -30,6 +31,7 @@ mod spend;
 mod step;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -49,6 +51,7 @@ pub use sources::StepSource;
 pub use step::{
     Beside, CacheUse, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId, Taken,
 };
+pub use work::Work;
 
 use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;

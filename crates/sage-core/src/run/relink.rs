@@ -72,6 +72,8 @@ impl Run {
             State::Failed | State::Cancelled | State::Blocked if again && !dealt && !self.concluded(id) => {
                 self.reset(id)
             }
+            // What it needs may be there by now.
+            State::Unknown if again && self.is_unchecked(id) => self.reset(id),
             // What becomes of what it holds is judged anew.
             State::Open { cancelling: false, .. } if self.holds_scope(id) => self.step_mut(id).failure = None,
             _ => {}

@@ -124,7 +124,7 @@ pub enum State {
         failed: u32,
         cancelling: bool,
     },
-    /// An attempt was lost and a person has to say what to do.
+    /// An attempt was lost, or a check could not be made: a person has to say what to do.
     Unknown,
     Succeeded,
     Skipped,
@@ -194,6 +194,8 @@ pub enum Output {
         result: Payload,
         full: Option<Payload>,
         artifacts: Vec<String>,
+        /// Whether the project's files were others afterwards, where somebody looked.
+        changed: Option<bool>,
     },
     /// A fan-out's results in item order; `None` for an item that failed but was tolerated.
     List {
@@ -211,6 +213,11 @@ pub enum Output {
 pub type PhaseOutput = (Arc<str>, Vec<(Arc<str>, Arc<Output>)>);
 
 impl Output {
+    /// A result that is nothing but itself.
+    pub fn leaf(result: Payload) -> Output {
+        Output::Leaf { result, full: None, artifacts: Vec::new(), changed: None }
+    }
+
     pub fn list(items: Vec<Option<Arc<Output>>>) -> Output {
         let shas: Vec<Digest> =
             items.iter().map(|item| item.as_ref().map_or_else(Output::none, |o| o.sha())).collect();
@@ -226,6 +233,19 @@ impl Output {
             }
         }
         Output::Phases { sha: Digest::of_all(&shas), phases }
+    }
+
+    /// Whether the project's files were changed: by any of several, if somebody looked at all of them.
+    pub fn changed(&self) -> Option<bool> {
+        match self {
+            Output::Leaf { changed, .. } => *changed,
+            Output::List { items, .. } => {
+                let all: Vec<Option<bool>> = items.iter().flatten().map(|item| item.changed()).collect();
+                let any = all.contains(&Some(true));
+                (any || (!all.is_empty() && !all.contains(&None))).then_some(any)
+            }
+            Output::Null | Output::Phases { .. } => None,
+        }
     }
 
     /// The digest of "no result".

@@ -1,6 +1,7 @@
 //! The fold by itself: events in, states and wishes out.
 
 mod calls;
+mod checks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl Story {
     }
 
     fn succeed(&mut self, step: &str) -> &mut Story {
-        self.begin(step).end(step, End::Succeeded { result: payload("1"), full: None, artifacts: Vec::new() })
+        self.begin(step).end(step, End::succeeded(payload("1")))
     }
 
     fn fail(&mut self, step: &str) -> &mut Story {
@@ -340,7 +341,7 @@ fn play(seed: u64) {
         } else if !running.is_empty() {
             let path = running[(random(&mut seed) % running.len() as u64) as usize].clone();
             let failed = End::Failed { class: FailureClass::Failed, message: "no".into(), partial: None };
-            let good = End::Succeeded { result: payload("2"), full: None, artifacts: Vec::new() };
+            let good = End::succeeded(payload("2"));
             story.end(&path, if random(&mut seed).is_multiple_of(5) { failed } else { good });
         } else {
             assert!(

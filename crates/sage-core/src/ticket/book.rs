@@ -57,6 +57,8 @@ pub struct Draft {
     pub blocks: Vec<String>,
     pub files: Vec<String>,
     pub acceptance: Vec<String>,
+    /// A decision that only a person can make.
+    pub person: bool,
     pub feature: Option<String>,
     pub origin: Option<Origin>,
 }
@@ -153,6 +155,7 @@ impl Book {
             detail: draft.detail,
             files: draft.files,
             acceptance: draft.acceptance,
+            person: draft.person,
             feature: draft.feature,
             origin: draft.origin,
             created_at: Some(at.into()),

@@ -13,6 +13,8 @@ use crate::graph::Graph;
 #[serde(rename_all = "camelCase")]
 pub enum Standing {
     Ready,
+    /// Nothing keeps a person from deciding it.
+    Person,
     Blocked,
     InProgress,
     Done,
@@ -23,6 +25,7 @@ impl Standing {
     pub fn name(self) -> &'static str {
         match self {
             Standing::Ready => "ready",
+            Standing::Person => "person",
             Standing::Blocked => "blocked",
             Standing::InProgress => "inProgress",
             Standing::Done => "done",
@@ -53,13 +56,19 @@ impl Book {
             State::Cancelled => Standing::Cancelled,
             State::InProgress => Standing::InProgress,
             State::Blocked => Standing::Blocked,
-            State::Open if self.blockers(ticket).is_empty() => Standing::Ready,
-            State::Open => Standing::Blocked,
+            State::Open if !self.blockers(ticket).is_empty() => Standing::Blocked,
+            State::Open if ticket.person => Standing::Person,
+            State::Open => Standing::Ready,
         }
     }
 
-    /// What can be worked on: by priority, then by how many tickets wait for it, then by id.
+    /// What a run can work on, the most useful first.
     pub fn ready(&self) -> Vec<&Ticket> {
+        self.free().into_iter().filter(|ticket| !ticket.person).collect()
+    }
+
+    /// What can be worked on, by a run or by a person: by priority, then by how many tickets wait for it, then by id.
+    pub fn free(&self) -> Vec<&Ticket> {
         let waiting = self.waiting();
         let states: BTreeMap<&str, State> =
             self.tickets.iter().map(|ticket| (ticket.id.as_str(), ticket.state)).collect();

@@ -50,6 +50,9 @@ pub struct Ticket {
     /// How it is seen that it is done.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub acceptance: Vec<String>,
+    /// A decision that only a person can make: no run works on it.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub person: bool,
     /// The feature that it was planned for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,

@@ -239,6 +239,7 @@ fn part(value: &Value, needs: &str, run: &str, feature: &str) -> Option<Part> {
         priority: text(value, "priority").and_then(|text| Priority::parse(&text)).unwrap_or_default(),
         files: texts(value, "files"),
         acceptance: texts(value, "acceptance"),
+        person: value.get("person") == Some(&Value::Bool(true)),
         feature: Some(feature.into()),
         origin: Some(Origin { run: run.into(), task: task.clone() }),
         ..Draft::default()

@@ -1,7 +1,7 @@
 //! Which events of a run somebody should be woken for, and the wake that tells it. Pure.
 
 use sage_core::event::{End, Event, PauseReason, RunPaused, StepFinished};
-use sage_core::policy::Rung;
+use sage_core::policy::{FailureClass, Rung};
 use sage_core::run::{Run, StepId};
 use sage_core::template::Kind;
 use sage_core::verdict::Verdict;
@@ -80,7 +80,7 @@ fn needs_a_person(paused: &RunPaused) -> bool {
 fn paused_text(paused: &RunPaused) -> String {
     let why = match paused.reason {
         PauseReason::Approval => "waits for an answer",
-        PauseReason::Unknown => "a step was cut off and a person must judge it",
+        PauseReason::Unknown => "a person must judge a step: it was cut off, or its check could not be made",
         PauseReason::Join => "too few steps of a phase succeeded",
         PauseReason::Timeout => "its time is used up",
         PauseReason::Storage => "its state cannot be saved",
@@ -100,11 +100,14 @@ fn of_step_end(finished: &StepFinished, seq: u64, run: &Run) -> Option<Wake> {
             wake.deliverables.files = artifacts.clone();
             Some(wake)
         }
+        End::Failed { class: FailureClass::Unchecked, message, .. } => {
+            Some(of_step(seq, run, id, WakeType::Blocked, format!("could not be checked: {message}")))
+        }
         End::Failed { class, message, .. } => {
             let text = format!("failed ({}): {message}", class.name());
             Some(of_step(seq, run, id, WakeType::Error, text))
         }
-        End::Stopped => None,
+        End::Skipped { .. } | End::Stopped => None,
     }
 }
 

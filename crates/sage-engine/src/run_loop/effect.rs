@@ -150,6 +150,7 @@ impl RunLoop {
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
             questions: super::asks::desk(&self.sender, id, attempt),
+            watch: checks.watch(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

@@ -115,7 +115,7 @@ impl RunLoop {
         let ms = running.until.map_or(0, |until| until.saturating_sub(running.since_ms));
         let step = step.path.clone();
         let end = match pack_small(&Value::Null) {
-            Ok(result) => End::Succeeded { result, full: None, artifacts: Vec::new() },
+            Ok(result) => End::succeeded(result),
             Err(error) => {
                 End::Failed { class: FailureClass::Invalid, message: error.to_string(), partial: None }
             }

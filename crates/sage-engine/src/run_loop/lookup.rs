@@ -247,7 +247,7 @@ impl RunLoop {
         let fits =
             step.key == Some(ticket.step_key) && ticket.subject.agent.as_deref() == self.run.agent_of(id);
         let (State::Succeeded, false, true) = (&step.state, step.degraded, fits) else { return };
-        let Some(Output::Leaf { result, full, artifacts }) = step.output.as_deref() else { return };
+        let Some(Output::Leaf { result, full, artifacts, .. }) = step.output.as_deref() else { return };
         let usage = step.usage.as_deref().cloned().unwrap_or_default();
         let keep = Keep {
             ticket: ticket.clone(),

@@ -28,7 +28,7 @@ impl RunLoop {
         match pack(value, &self.around.blobs) {
             Ok(result) => {
                 let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
-                let end = End::Succeeded { result, full: None, artifacts: Vec::new() };
+                let end = End::succeeded(result);
                 self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
             }
             Err(error) => self.nothing_stands_in(id, &error.to_string()),

@@ -94,7 +94,9 @@ impl RunLoop {
         }
         let (key, parts) = (start.parts.key(), start.parts.shortened());
         let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
-        if !self.run.step(id).fresh && self.run.memo.contains_key(&key) {
+        // A check is about the project as it is now, not about what it was asked.
+        let remembers = !self.run.step(id).fresh && !self.run.operation(id).is_check();
+        if remembers && self.run.memo.contains_key(&key) {
             return self.emit(StepReused { step: path, key, parts: parts.into() }).map(drop);
         }
         if self.is_unknown_to_cache(id, key) {

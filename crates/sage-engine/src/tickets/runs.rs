@@ -1,10 +1,9 @@
 //! Runs and the tickets that they belong to. The run's journal is the truth: it names the ticket in its inputs,
 //! and whoever was killed before the ticket knew of the run's end is made up for by whoever looks next.
 
-use sage_core::run::{Run, State as StepState, Status, Step};
+use sage_core::run::{Run, State as StepState, Status, Step, Work};
 use sage_core::ticket::{BookError, Ended, State, ticket_of};
 use sage_core::verdict::Verdict;
-use sage_core::wire::left_open;
 use serde_json::{Map, Value};
 
 use super::{Store, TicketError};
@@ -67,21 +66,21 @@ impl Engine {
 }
 
 /// A run that succeeded and left tasks open has not done what its ticket asks for.
-fn succeeded(run: &Run) -> Ended {
-    let left = left_open(run);
-    if left.is_empty() {
-        return Ended::Succeeded;
-    }
-    let tasks: usize = left.iter().map(|it| it.tasks).sum();
-    let steps: Vec<&str> = left.iter().take(NAMED).map(|it| it.path.as_ref()).collect();
-    let nothing = if left.iter().any(|it| it.changed) { "" } else { "; nothing was changed" };
+fn left_open(run: &Run) -> Option<Ended> {
+    let left: Vec<Work> = run.work().into_iter().filter(|work| work.open > 0).collect();
+    let tasks: usize = left.iter().map(|work| work.open).sum();
+    let steps: Vec<&str> = left.iter().take(NAMED).map(|work| work.path.as_ref()).collect();
+    let nothing =
+        if left.iter().any(|work| work.changed == Some(true)) { "" } else { "; nothing was changed" };
     let count = if tasks == 1 { "1 task".to_string() } else { format!("{tasks} tasks") };
-    Ended::Short(format!("the run of `{}` left {count} open{nothing}: {}", run.feature, steps.join(", ")))
+    let text = format!("the run of `{}` left {count} open{nothing}: {}", run.feature, steps.join(", "));
+    (tasks > 0).then_some(Ended::Short(text))
 }
 
 fn end_of(run: &Run) -> Option<Ended> {
     let what = match run.status {
-        Status::Finished(Verdict::Succeeded) => return Some(succeeded(run)),
+        Status::Finished(Verdict::Succeeded) => return Some(left_open(run).unwrap_or(Ended::Succeeded)),
+        Status::Finished(Verdict::Degraded) if left_open(run).is_some() => return left_open(run),
         Status::Finished(verdict) => verdict.name(),
         Status::Cancelled { .. } => "cancelled",
         Status::Running | Status::Paused { .. } => return None,
@@ -92,6 +91,7 @@ fn end_of(run: &Run) -> Option<Ended> {
         format!("{} ({class})", step.path)
     };
     let steps: Vec<String> = run.live_steps().filter(failed).take(NAMED).map(named).collect();
-    let steps = if steps.is_empty() { String::new() } else { format!(": {}", steps.join(", ")) };
+    let why: Vec<String> = steps.into_iter().chain(run.shortfalls().into_iter().take(NAMED)).collect();
+    let steps = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
     Some(Ended::Short(format!("the run of `{}` ended {what}{steps}", run.feature)))
 }

@@ -17,6 +17,9 @@ pub struct Task {
     pub acceptance: Vec<String>,
     /// `P0` to `P3`
     pub priority: String,
+    /// A decision that only a person can make.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub person: bool,
 }
 
 impl Task {
@@ -39,6 +42,7 @@ impl Task {
             depends_on: list(&["dependsOn", "depends_on", "blockedBy", "dependencies"]),
             acceptance: list(&["acceptance", "acceptanceCriteria", "acceptance_criteria", "criteria"]),
             priority: if known { priority } else { "P2".to_string() },
+            person: value.get("person") == Some(&Value::Bool(true)),
         })
     }
 
@@ -54,7 +58,12 @@ impl Task {
 
     /// The same as a ticket.
     pub fn ticket(&self) -> Value {
-        serde_json::json!({"id": self.id, "title": self.title, "detail": self.detail, "files": self.files,
-            "acceptance": self.acceptance, "blockedBy": self.depends_on, "priority": self.priority})
+        let mut ticket = serde_json::json!({"id": self.id, "title": self.title, "detail": self.detail,
+            "files": self.files, "acceptance": self.acceptance, "blockedBy": self.depends_on,
+            "priority": self.priority});
+        if self.person {
+            ticket["person"] = Value::Bool(true);
+        }
+        ticket
     }
 }

@@ -63,6 +63,7 @@ impl Tasks<'_, '_> {
             acceptance: vec![format!("{range} an answer in `{file}`.")],
             files: vec![file],
             priority: "P0".to_string(),
+            person: true,
             ..Task::default()
         });
         vec![id]

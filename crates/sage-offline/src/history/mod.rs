@@ -9,5 +9,6 @@ mod git;
 mod log;
 mod similar;
 
+pub(crate) use git::git;
 pub(crate) use log::{Commit, commits};
 pub(crate) use similar::similar;

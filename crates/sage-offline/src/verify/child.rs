@@ -3,13 +3,16 @@
 //! It gets a process group of its own. At the end of its time, and also when it ended and left others behind,
 //! the whole group is killed, so that nothing outlives the step and no pipe stays open.
 
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Enough to find all failures of a large run; older output is dropped.
@@ -27,14 +30,33 @@ pub struct Ended {
     /// Nothing when a signal or the end of its time killed it.
     pub exit_code: Option<i32>,
     pub timed_out: bool,
+    /// What killed it, if that was not us.
+    pub signal: Option<i32>,
     pub duration_ms: u64,
     /// Both streams as they came, without colours.
     pub output: String,
 }
 
+/// Commands of one folder run one after the other, also those of other steps: they fight over the same files. The folder
+/// is free again when the value is dropped, or its process dies. Nothing after `limit`.
+pub fn alone_in(dir: &Path, limit: Duration) -> std::io::Result<Option<File>> {
+    let (folder, end) = (File::open(dir)?, Instant::now() + limit);
+    loop {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(folder)),
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            // A file system without locks: nobody can be waited for.
+            Err(_) => return Ok(Some(folder)),
+        }
+    }
+}
+
 /// Runs `command` with `sh` in `dir`, for at most `limit`.
 pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended> {
     let started = Instant::now();
+    // Bytecode is written there and goes with it: nothing is left beside the sources.
+    let caches = std::env::temp_dir().join(format!("sage-check-{}", std::process::id()));
     let mut child = Command::new("sh")
         .args(["-c", command])
         .current_dir(dir)
@@ -45,6 +67,7 @@ pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended>
             ("PYTHONDONTWRITEBYTECODE", "1"),
             ("CARGO_TERM_COLOR", "never"),
         ])
+        .env("PYTHONPYCACHEPREFIX", &caches)
         .env_remove("FORCE_COLOR")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -59,8 +82,10 @@ pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended>
     while let Ok(chunk) = chunks.recv_timeout(drained.saturating_duration_since(Instant::now())) {
         keep(&mut output, &chunk);
     }
+    let _ = std::fs::remove_dir_all(&caches);
     Ok(Ended {
         exit_code: status.and_then(|status| status.code()).filter(|_| !timed_out),
+        signal: status.and_then(|status| status.signal()).filter(|_| !timed_out),
         timed_out,
         duration_ms: started.elapsed().as_millis() as u64,
         output: plain(&String::from_utf8_lossy(&output)),

@@ -1,26 +1,30 @@
 //! Builds and tests the project with its own commands, and says what really happened.
 //!
 //! ```text
-//!   params.commands, or what the project's files name  ->  child process  ->  exit code + output  ->  failures
+//!   params.commands, [checks] of sage.toml, or the project's files  ->  child process  ->  output  ->  verdict
 //! ```
-//! `passed` is true only if a program ran and said so. No command, a program that is not installed, no tests:
-//! `passed` is null, with the reason.
+//! `passed` is true only if all of it ran and said so, and false only if a program said no. No command, a program that is
+//! not installed, no tests, tests that no command runs, no end in time: `passed` is null, with the reason.
 
 mod child;
 mod failures;
+mod family;
 mod order;
 mod related;
+mod signs;
+mod uncovered;
 mod verdict;
+mod weakened;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::parts::{self, Side};
 use crate::request::{Request, Trouble};
-use crate::research;
 use crate::walk::Tree;
-use order::Order;
+use order::{Chosen, Order};
 use verdict::{Ran, Verdict};
 
 /// Without `params.timeoutMs`: what a whole workflow has by default.
@@ -30,40 +34,120 @@ pub const OPERATIONS: &[&str] = &["build.verify", "test.run", "test.regression"]
 
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     let tree = Tree::read(&request.project)?;
-    let known = research::commands(&tree);
-    let (what, found) = match request.operation.as_str() {
-        "build.verify" => ("build", &known.build),
-        _ => ("test", &known.test),
+    let what = if request.operation == "build.verify" { "build" } else { "test" };
+    let part = order::part(request)?;
+    if let Some(why) = &request.absent {
+        return Ok(Verdict::nothing(format!("Nothing to run: {why}.")).into_result());
+    }
+    let verdict = match order::chosen(request, what, &tree)? {
+        Chosen::Nothing => {
+            Verdict::nothing(format!("Nothing to run: sage.toml says that there is no {what} command."))
+        }
+        Chosen::Named(orders) => {
+            let ran = run_all(&orders, &request.project, limit(request))?;
+            Verdict::of(what, &ran, &request.project)
+        }
+        Chosen::Found(orders) if part.is_some_and(|part| is_absent(&tree, part, &orders)) => {
+            Verdict::nothing(format!("Nothing to run: the project has no {}.", order::part_name(request)))
+        }
+        Chosen::Found(orders) => found(request, what, &tree, orders)?,
     };
-    let orders = order::chosen(request, what, found)?;
-    let (orders, note) = match request.operation.as_str() {
-        "test.regression" => related::narrowed(request, &tree, orders),
-        _ => (orders, String::new()),
+    Ok(judged(request, what, verdict).into_result())
+}
+
+/// The project has no such part. What can be run says more than what can be seen, but for a user interface, which would
+/// only be built once more with the whole.
+fn is_absent(tree: &Tree, part: Side, orders: &[Order]) -> bool {
+    !parts::has(tree, part) && (part == Side::Frontend || orders.is_empty())
+}
+
+/// The commands of the project's files: as many as there are, and what they leave out.
+fn found(request: &Request, what: &str, tree: &Tree, orders: Vec<Order>) -> Result<Verdict, Trouble> {
+    let (project, limit) = (&request.project, limit(request));
+    let (narrowed, mut note) = match request.operation.as_str() {
+        "test.regression" => related::narrowed(request, tree, orders.clone()),
+        _ => (orders.clone(), String::new()),
     };
-    let limit = request.params.get("timeoutMs").and_then(Value::as_u64).map_or(LIMIT, Duration::from_millis);
-    let ran = run_all(&orders, &request.project, limit)?;
-    let mut verdict = Verdict::of(what, ran, &request.project, order::none_reason(request, what));
-    verdict.add_note(&note);
+    let mut ran = run_all(&narrowed, project, limit)?;
+    if narrowed != orders && ran.iter().any(Ran::found_none) {
+        note = format!("{note} They have no tests of their own, so all ran.");
+        ran = run_all(&orders, project, limit)?;
+    }
+    let mut verdict = Verdict::of(what, &ran, project);
+    if verdict.ran {
+        verdict.add_note(&note);
+    }
+    if what == "test" {
+        let part = order::part(request)?;
+        uncovered::uncovered(tree, &orders, part).iter().for_each(|why| verdict.doubt(why));
+        if let Some(why) = weakened::commands(request, &orders) {
+            verdict.doubt(&why);
+        }
+    }
+    if orders.is_empty() {
+        let of = if part_is_all(request) {
+            String::new()
+        } else {
+            format!(" for the {}", order::part_name(request))
+        };
+        verdict.doubt(&format!("No {what} command was found{of}."));
+    }
+    Ok(verdict)
+}
+
+/// What is said at the end, whatever was run.
+fn judged(request: &Request, what: &str, mut verdict: Verdict) -> Verdict {
+    if request.operation == "test.run" && verdict.passed == Some(true) {
+        if let Some(why) = weakened::tests(request) {
+            verdict.doubt(&why);
+        }
+    }
     if request.operation == "test.regression" {
         related::compare(&mut verdict, request);
     }
-    verdict.into_result()
+    if !verdict.ran && verdict.passed.is_none() && !verdict.is_nothing() {
+        let table = if part_is_all(request) {
+            "checks".to_string()
+        } else {
+            format!("checks.{}", order::part_name(request))
+        };
+        let it = if verdict.names_commands() {
+            "Install what is missing, or name another command"
+        } else {
+            "Name it"
+        };
+        verdict.add_note(&format!("{it} in sage.toml: [{table}] {what} = \"<command>\"."));
+    }
+    verdict
+}
+
+fn part_is_all(request: &Request) -> bool {
+    order::part_name(request) == "all"
+}
+
+fn limit(request: &Request) -> Duration {
+    request.params.get("timeoutMs").and_then(Value::as_u64).map_or(LIMIT, Duration::from_millis)
 }
 
 /// One after the other, within one limit for all: builds of one project fight over the same files.
 fn run_all(orders: &[Order], project: &Path, limit: Duration) -> Result<Vec<Ran>, Trouble> {
-    let end = Instant::now() + limit;
     let mut all = Vec::new();
+    let mut left = limit;
     for order in orders {
+        let dir = project.join(&order.folder);
+        let unreadable = |source| Trouble::Unreadable { path: dir.clone(), source };
         let ran = match order.missing_program(project) {
             Some(program) => Ran::not_run(order, format!("`{program}` is not installed")),
-            None if Instant::now() >= end => Ran::not_run(order, "no time was left".to_string()),
-            None => {
-                let dir = project.join(&order.folder);
-                let left = end.saturating_duration_since(Instant::now());
-                let ended = child::run(&order.line, &dir, left);
-                Ran::ended(order, ended.map_err(|source| Trouble::Unreadable { path: dir, source })?)
-            }
+            None if left.is_zero() => Ran::not_run(order, "no time was left".to_string()),
+            None => match child::alone_in(&dir, limit).map_err(unreadable)? {
+                None => Ran::not_run(order, "commands of another step still run in its folder".to_string()),
+                Some(_alone) => {
+                    let started = Instant::now();
+                    let ended = child::run(&order.line, &dir, left).map_err(unreadable)?;
+                    left = left.saturating_sub(started.elapsed());
+                    Ran::ended(order, ended)
+                }
+            },
         };
         all.push(ran);
     }

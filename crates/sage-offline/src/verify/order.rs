@@ -1,12 +1,18 @@
-//! Which commands are run: those that were asked for, else the first that each folder of the project names.
+//! Which commands are run: those of the step's `params.commands`, else those of `[checks]` in sage.toml, else those
+//! that the project's files name. An empty list names nothing.
+//!
+//! Of one folder, the first command of each language runs, and the wrapper (`make test`, `./test`) beside it, unless one
+//! of them calls the other: then the wrapper is enough.
 
 use std::path::Path;
 
 use serde_json::Value;
 
+use super::family::Family;
 use crate::parts::{self, Side};
 use crate::request::{Request, Trouble};
 use crate::research;
+use crate::walk::Tree;
 
 /// One command line in one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +22,19 @@ pub struct Order {
     pub folder: String,
     /// Where the project says so; empty when it was asked for.
     pub evidence: String,
+    /// What the project says that it does.
+    pub definition: String,
+}
+
+/// Where the commands come from.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// A person named them.
+    Named(Vec<Order>),
+    /// The project's owner says that there is nothing to run.
+    Nothing,
+    /// Of the project's files; there may be none.
+    Found(Vec<Order>),
 }
 
 impl Order {
@@ -32,6 +51,10 @@ impl Order {
         };
         (!found).then(|| program.to_string())
     }
+
+    pub fn family(&self) -> Family {
+        Family::of_command(&self.line)
+    }
 }
 
 const BUILT_IN: &[&str] = &[
@@ -43,43 +66,90 @@ fn path_folders() -> Vec<std::path::PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// `params.commands` (texts), or the project's own for `params.part`.
-pub fn chosen(request: &Request, what: &str, found: &[research::Command]) -> Result<Vec<Order>, Trouble> {
-    if let Some(given) = request.params.get("commands").filter(|given| !given.is_null()) {
-        return given_orders(given, what);
+pub fn chosen(request: &Request, what: &str, tree: &Tree) -> Result<Chosen, Trouble> {
+    let given = given(request.params.get("commands"), what)?;
+    if !given.is_empty() {
+        return Ok(Chosen::Named(given));
     }
-    let part = part(request)?;
-    let mut orders: Vec<Order> = Vec::new();
-    for command in found {
-        let wanted = part.is_none_or(|side| parts::folder_side(&request.project, &command.folder) == side);
-        // The first of a folder is the one to run; the others say the same in another way.
-        let known = orders.iter().any(|order| order.folder == command.folder && same_family(order, command));
-        if wanted && !known {
-            let (line, folder) = (command.line.clone(), command.folder.clone());
-            orders.push(Order { line, folder, evidence: command.evidence.clone() });
-        }
+    match &request.named {
+        Some(lines) if lines.is_empty() => return Ok(Chosen::Nothing),
+        Some(lines) => return Ok(Chosen::Named(lines.iter().cloned().map(plain).collect())),
+        None => {}
     }
-    Ok(orders)
+    Ok(Chosen::Found(found(tree, what, part(request)?)))
 }
 
-/// Wrappers (`make`, `just`, scripts) repeat the tool; two languages in one folder do not repeat each other.
-fn same_family(order: &Order, command: &research::Command) -> bool {
-    let family = |line: &str| -> &'static str {
-        let first = line.split_whitespace().next().unwrap_or_default();
-        match first {
-            "cargo" => "rust",
-            "go" => "go",
-            "npm" | "pnpm" | "yarn" | "bun" => "node",
-            _ if line.contains("python") => "python",
-            _ if line.contains("mvn") || line.contains("gradle") => "jvm",
-            _ => "wrapper",
+fn found(tree: &Tree, what: &str, part: Option<Side>) -> Vec<Order> {
+    let known = research::all_commands(tree);
+    let mut list = if what == "build" { known.build } else { known.test };
+    if what == "build" && list.is_empty() {
+        list.extend(research::python_build(tree));
+    }
+    let all: Vec<Order> = list.into_iter().map(order).collect();
+    let orders = match part {
+        None => all,
+        Some(side) => {
+            let own = |order: &&Order| parts::folder_side(&tree.root, &order.folder) == side;
+            let own: Vec<Order> = all.iter().filter(own).cloned().collect();
+            // A part that is no project of its own is built and tested with the whole.
+            let is_home =
+                |folder: &String| !folder.is_empty() && parts::folder_side(&tree.root, folder) == side;
+            let alone = !own.is_empty() || research::folders(tree).iter().any(is_home);
+            let whole = || all.iter().filter(|order| order.folder.is_empty()).cloned().collect();
+            if alone { own } else { whole() }
         }
     };
-    let (a, b) = (family(&order.line), family(&command.line));
-    a == b || b == "wrapper"
+    without_repetition(orders, what, &tree.root)
 }
 
-fn given_orders(given: &Value, what: &str) -> Result<Vec<Order>, Trouble> {
+fn order(command: research::Command) -> Order {
+    let research::Command { line, folder, evidence, definition } = command;
+    Order { line, folder, evidence, definition }
+}
+
+fn plain(line: String) -> Order {
+    Order { line, ..Order::default() }
+}
+
+fn without_repetition(orders: Vec<Order>, what: &str, project: &Path) -> Vec<Order> {
+    let mut kept: Vec<Order> = Vec::new();
+    for order in orders {
+        let wrapper = order.family() == Family::Wrapper;
+        let same = |other: &Order| other.folder == order.folder && other.family() == order.family();
+        // Several wrappers may be different things; two tools of one language are not.
+        if wrapper || !kept.iter().any(same) {
+            kept.push(order);
+        }
+    }
+    let calls = |wrapper: &Order, order: &Order| {
+        wrapper != order && wrapper.folder == order.folder && wrapper.calls(order, what)
+    };
+    // A wrapper that cannot run here is stood in for by what it calls.
+    let stood_in = |order: &Order| {
+        let missing = order.missing_program(project).is_some();
+        missing && kept.iter().any(|other| calls(order, other) && other.missing_program(project).is_none())
+    };
+    let is_called = |order: &Order| {
+        kept.iter().any(|wrapper| calls(wrapper, order) && wrapper.missing_program(project).is_none())
+    };
+    kept.iter().filter(|order| !is_called(order) && !stood_in(order)).cloned().collect()
+}
+
+impl Order {
+    /// Its definition starts the other command, or the tool that the other one is.
+    fn calls(&self, other: &Order, what: &str) -> bool {
+        if self.family() != Family::Wrapper {
+            return false;
+        }
+        match other.family() {
+            Family::Wrapper => self.definition.contains(other.line.trim_start_matches("./")),
+            family => family.words(what).iter().any(|word| self.definition.contains(word)),
+        }
+    }
+}
+
+fn given(given: Option<&Value>, what: &str) -> Result<Vec<Order>, Trouble> {
+    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Vec::new()) };
     let wrong = || {
         let shape = "a list of command lines, as in `commands: [\"make test\"]`";
         Trouble::Invalid(format!("params.commands of this {what} step must be {shape}; it is `{given}`"))
@@ -92,14 +162,13 @@ fn given_orders(given: &Value, what: &str) -> Result<Vec<Order>, Trouble> {
             .collect::<Result<_, _>>()?,
         _ => return Err(wrong()),
     };
-    let lines = list.into_iter().filter(|line| !line.trim().is_empty());
-    Ok(lines.map(|line| Order { line, ..Order::default() }).collect())
+    Ok(list.into_iter().filter(|line| !line.trim().is_empty()).map(plain).collect())
 }
 
 /// Nothing for `all`.
-fn part(request: &Request) -> Result<Option<Side>, Trouble> {
-    match request.params.get("part").and_then(Value::as_str).unwrap_or("all") {
-        "all" | "" => Ok(None),
+pub fn part(request: &Request) -> Result<Option<Side>, Trouble> {
+    match part_name(request) {
+        "all" => Ok(None),
         "backend" => Ok(Some(Side::Backend)),
         "frontend" => Ok(Some(Side::Frontend)),
         other => Err(Trouble::Invalid(format!(
@@ -108,10 +177,7 @@ fn part(request: &Request) -> Result<Option<Side>, Trouble> {
     }
 }
 
-/// Why nothing was run, if there was nothing to run.
-pub fn none_reason(request: &Request, what: &str) -> String {
-    let part =
-        request.params.get("part").and_then(Value::as_str).filter(|part| *part != "all" && !part.is_empty());
-    let of = part.map(|part| format!(" for the {part}")).unwrap_or_default();
-    format!("no {what} command is known{of}: name one with `params: {{ commands: [\"...\"] }}`")
+pub fn part_name(request: &Request) -> &str {
+    let given = request.params.get("part").and_then(Value::as_str);
+    given.filter(|part| !part.is_empty()).unwrap_or("all")
 }

@@ -3,13 +3,13 @@
 //! What changed is what the steps before say (`filesChanged`), else what git says, else the files near the title.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::order::Order;
 use super::verdict::Verdict;
 use crate::draft;
+use crate::history::git;
 use crate::request::Request;
 use crate::walk::{File, Tree};
 
@@ -18,9 +18,6 @@ const MOST_FILES: usize = 40;
 
 /// The commands for the tests of what changed, and a sentence that says what was chosen.
 pub fn narrowed(request: &Request, tree: &Tree, orders: Vec<Order>) -> (Vec<Order>, String) {
-    if request.params.get("commands").is_some_and(|given| !given.is_null()) {
-        return (orders, "The commands that were asked for ran as they are.".to_string());
-    }
     let (files, source) = looked_at(request, tree);
     if files.is_empty() || files.len() > MOST_FILES {
         return (orders, "All tests ran: it is not known what changed.".to_string());
@@ -64,15 +61,10 @@ fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
 }
 
 fn git_changes(project: &Path) -> Vec<String> {
-    let output = Command::new("git")
-        .args(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"])
-        .current_dir(project)
-        .output();
-    let Ok(output) = output else { return Vec::new() };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+    let Ok(text) = git(project, &status) else { return Vec::new() };
     // Paths are relative to the repository, which may lie above the project.
-    let top = Command::new("git").args(["rev-parse", "--show-prefix"]).current_dir(project).output();
-    let prefix = top.map(|top| String::from_utf8_lossy(&top.stdout).trim().to_string()).unwrap_or_default();
+    let prefix = git(project, &["rev-parse", "--show-prefix"]).unwrap_or_default().trim().to_string();
     let paths = text.split('\0').filter_map(|entry| entry.get(3..)?.strip_prefix(prefix.as_str()));
     paths.map(str::to_string).collect()
 }
@@ -86,7 +78,7 @@ fn related(order: &Order, files: &[&str], tree: &Tree) -> Option<String> {
     if let Some(start) = line.strip_suffix(" -m pytest") {
         return Some(format!("{start} -m pytest {}", quoted(&python_tests(order, files, tree)?)));
     }
-    if let Some(start) = line.strip_suffix(" -m unittest discover") {
+    if let Some((start, _)) = line.split_once(" -m unittest discover").filter(|_| !line.contains("&&")) {
         return Some(format!("{start} -m unittest {}", quoted(&python_tests(order, files, tree)?)));
     }
     if line.starts_with("cargo test") || line.starts_with("cargo nextest run") {

@@ -5,9 +5,9 @@ use super::failures;
 use super::*;
 use crate::research::tests::project;
 
-fn ask(operation: &str, dir: &TempDir, params: Value, steps: Value) -> Result<Value, Trouble> {
+fn request(operation: &str, dir: &TempDir, params: Value, steps: Value) -> Request {
     let object = |value: Value| value.as_object().cloned().unwrap_or_else(Map::new);
-    crate::perform(&Request {
+    Request {
         operation: operation.to_string(),
         project: dir.path().to_path_buf(),
         feature: "cart".to_string(),
@@ -15,15 +15,35 @@ fn ask(operation: &str, dir: &TempDir, params: Value, steps: Value) -> Result<Va
         params: object(params),
         steps: object(steps),
         ..Request::default()
-    })
+    }
+}
+
+fn ask(operation: &str, dir: &TempDir, params: Value, steps: Value) -> Result<Value, Trouble> {
+    crate::perform(&request(operation, dir, params, steps))
+}
+
+/// The summary and the whole of a check that says no.
+#[track_caller]
+fn failed(result: Result<Value, Trouble>) -> (String, Value) {
+    let result = result.unwrap();
+    assert_eq!(result["passed"], json!(false), "{result}");
+    (result["summary"].as_str().unwrap().to_string(), result)
+}
+
+/// The summary of a check that could not be made.
+#[track_caller]
+fn unknown(result: Result<Value, Trouble>) -> String {
+    let result = result.unwrap();
+    assert_eq!(result["passed"], json!(null), "{result}");
+    assert_eq!(result.get("applies"), None, "{result}");
+    result["summary"].as_str().unwrap().to_string()
 }
 
 #[track_caller]
-fn failed(result: Result<Value, Trouble>) -> (String, Value) {
-    match result {
-        Err(Trouble::Failed { message, partial }) => (message, partial),
-        other => panic!("it should have failed: {other:?}"),
-    }
+fn passed(result: Result<Value, Trouble>) -> Value {
+    let result = result.unwrap();
+    assert_eq!((&result["ran"], &result["passed"]), (&json!(true), &json!(true)), "{result}");
+    result
 }
 
 /// Two modules with a test each; the second one fails if `broken`.
@@ -78,9 +98,10 @@ fn a_failing_test_fails_the_step_with_its_name_and_place() {
 // covers: P4
 #[test]
 fn what_cannot_run_is_never_said_to_pass() {
-    let none = ask("test.run", &project(&[]), json!({}), json!({})).unwrap();
-    assert_eq!((&none["ran"], &none["passed"]), (&json!(false), &json!(null)));
-    assert!(none["summary"].as_str().unwrap().starts_with("no test command is known"));
+    for params in [json!({}), json!({"commands": []}), json!({"commands": ["", " "]})] {
+        let none = unknown(ask("test.run", &project(&[]), params, json!({})));
+        assert_eq!(none, "No test command was found. Name it in sage.toml: [checks] test = \"<command>\".");
+    }
     for command in ["no-such-program-x", "sh -c no-such-program-x"] {
         let missing = ask("build.verify", &project(&[]), json!({"commands": [command]}), json!({})).unwrap();
         assert_eq!((&missing["ran"], &missing["passed"]), (&json!(false), &json!(null)), "{missing}");
@@ -88,13 +109,107 @@ fn what_cannot_run_is_never_said_to_pass() {
     }
 }
 
+// covers: P4, R6
+#[test]
+fn an_empty_list_of_commands_is_looked_up() {
+    let result = passed(ask("test.run", &python(false), json!({"part": "all", "commands": []}), json!({})));
+    assert_eq!(result["commands"][0]["command"], "python3 -m unittest discover");
+    failed(ask("test.run", &python(true), json!({"commands": []}), json!({})));
+    failed(ask("test.regression", &python(true), json!({"commands": []}), json!({})));
+}
+
+// covers: P4
+#[test]
+fn sage_toml_names_commands_or_says_that_there_are_none() {
+    let dir = python(true);
+    let named = |lines: &[&str]| {
+        let named = Some(lines.iter().map(|line| line.to_string()).collect());
+        crate::perform(&Request { named, ..request("test.run", &dir, json!({"commands": []}), json!({})) })
+    };
+    assert_eq!(passed(named(&["true"]))["commands"][0]["command"], "true");
+    let none = named(&[]).unwrap();
+    assert_eq!((&none["passed"], &none["applies"]), (&json!(null), &json!(false)), "{none}");
+    // What the step itself names is nearer.
+    let own = request("test.run", &dir, json!({"commands": ["exit 4"]}), json!({}));
+    failed(crate::perform(&Request { named: Some(vec!["true".into()]), ..own }));
+}
+
 // covers: P4
 #[test]
 fn no_tests_are_not_a_success() {
     let dir = project(&[("test_empty.py", "import unittest\n")]);
-    let result = ask("test.run", &dir, json!({}), json!({})).unwrap();
-    assert_eq!(result["passed"], json!(null), "{result}");
-    assert!(result["summary"].as_str().unwrap().contains("found no tests"), "{result}");
+    let told = unknown(ask("test.run", &dir, json!({}), json!({})));
+    assert!(told.contains("it found no tests to run"), "{told}");
+    let outputs = [
+        ("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 3 ignored; 0 measured", 0),
+        ("============ no tests ran in 0.01s ============", 5),
+        ("============ 3 skipped in 0.01s ============", 0),
+        ("Ran 0 tests in 0.000s\n\nNO TESTS RAN", 5),
+        ("Ran 2 tests in 0.000s\n\nOK (skipped=2)", 0),
+        ("No tests found, exiting with code 1", 1),
+        ("No tests found, exiting with code 0", 0),
+        ("No test files found, exiting with code 1", 1),
+        ("Error: No test files found: \"test\"", 1),
+        ("Tests:       3 skipped, 3 total", 0),
+        ("# tests 0\n# pass 0\n# fail 0", 0),
+        ("# tests 2\n# pass 0\n# fail 0\n# skipped 2", 0),
+        ("  0 passing (2ms)", 0),
+        ("?   \texample.com/x\t[no test files]", 0),
+        ("ok  \texample.com/x\t0.003s [no tests to run]", 0),
+        ("[INFO] No tests to run.", 0),
+        ("make: Nothing to be done for 'test'.", 0),
+        ("make: 'test' is up to date.", 0),
+        ("> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s", 0),
+    ];
+    for (output, code) in outputs {
+        let told = unknown(printing(output, code));
+        assert!(told.contains("it found no tests to run"), "{output}: {told}");
+    }
+}
+
+/// A test command that prints this and ends so.
+fn printing(output: &str, code: i32) -> Result<Value, Trouble> {
+    let dir = project(&[("out.txt", output)]);
+    let command = format!("cat out.txt; exit {code}");
+    ask("test.run", &dir, json!({"commands": [command]}), json!({}))
+}
+
+// covers: P4
+#[test]
+fn an_exit_code_of_0_beside_failures_is_not_believed() {
+    let outputs = [
+        "=== 1 failed, 3 passed in 0.12s ===",
+        "Ran 3 tests in 0.1s\n\nFAILED (failures=1)",
+        "test result: FAILED. 1 passed; 2 failed; 0 ignored",
+        "Tests:       1 failed, 2 passed, 3 total",
+        "  2 passing (5ms)\n  1 failing",
+        "--- FAIL: TestTotal (0.00s)\nFAIL\texample.com/x\t0.003s",
+        "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0",
+        "make: [Makefile:2: test] Error 1 (ignored)",
+    ];
+    for output in outputs {
+        let told = unknown(printing(output, 0));
+        assert!(told.contains("it ended with exit code 0, but"), "{output}: {told}");
+        failed(printing(output, 1));
+    }
+    let build = json!({"commands": ["echo 'src/a.c:5:2: error: expected a thing'; true"]});
+    unknown(ask("build.verify", &project(&[("src/a.c", "x\n")]), build, json!({})));
+}
+
+// covers: P4
+#[test]
+fn a_tool_that_is_missing_behind_another_one_is_not_a_failed_test() {
+    let outputs = [
+        ("/bin/sh: 1: pytest: not found\nmake: *** [Makefile:2: test] Error 127", 2),
+        ("sh: 1: vitest: not found", 127),
+        ("/usr/bin/python3: No module named pytest\nmake: *** [Makefile:2: test] Error 1", 2),
+        ("npm error npx canceled due to missing packages and no YES option: [\"jest@30\"]", 1),
+        ("sh: ./run-tests: Permission denied", 126),
+    ];
+    for (output, code) in outputs {
+        let result = printing(output, code).unwrap();
+        assert_eq!((&result["ran"], &result["passed"]), (&json!(false), &json!(null)), "{output}: {result}");
+    }
 }
 
 // covers: P4
@@ -104,7 +219,7 @@ fn one_missing_program_does_not_hide_another_failure() {
     let (message, partial) = failed(ask("build.verify", &project(&[]), params, json!({})));
     assert!(message.contains("`exit 3` ended with exit code 3"), "{message}");
     assert!(
-        message.contains("Not run: `no-such-program-x`: `no-such-program-x` is not installed."),
+        message.contains("`no-such-program-x`: not run: `no-such-program-x` is not installed."),
         "{message}"
     );
     assert_eq!(partial["commands"][0]["exitCode"], json!(null));
@@ -115,16 +230,18 @@ fn one_missing_program_does_not_hide_another_failure() {
 
 // covers: P4
 #[test]
-fn a_command_that_hangs_is_stopped_in_time() {
+fn a_command_that_hangs_is_stopped_in_time_and_has_not_passed() {
     let started = std::time::Instant::now();
     let params = json!({"commands": ["echo begun; sleep 60"], "timeoutMs": 400});
-    let (message, partial) = failed(ask("test.run", &project(&[]), params, json!({})));
+    let result = ask("test.run", &project(&[]), params, json!({})).unwrap();
     assert!(started.elapsed() < Duration::from_secs(20));
-    assert!(message.contains("was stopped after"), "{message}");
-    assert_eq!(
-        (&partial["commands"][0]["timedOut"], &partial["commands"][0]["tail"]),
-        (&json!(true), &json!("begun"))
-    );
+    assert_eq!(result["passed"], json!(null), "a verifier that died has refuted nothing");
+    assert!(result["summary"].as_str().unwrap().contains("did not finish: it was stopped after"), "{result}");
+    let command = &result["commands"][0];
+    assert_eq!((&command["timedOut"], &command["tail"]), (&json!(true), &json!("begun")));
+    let killed = json!({"commands": ["kill -9 $$"]});
+    assert!(unknown(ask("test.run", &project(&[]), killed, json!({}))).contains("it was killed"));
+    failed(ask("test.run", &project(&[]), json!({"commands": ["kill -SEGV $$"]}), json!({})));
 }
 
 // covers: P4
@@ -144,16 +261,139 @@ fn parts_are_chosen_by_folder() {
         ("web/package.json", "{\"scripts\": {\"build\": \"tsc\"}, \"dependencies\": {\"react\": \"1\"}}"),
     ]);
     let tree = Tree::read(dir.path()).unwrap();
-    let known = research::commands(&tree);
-    let lines = |part: &str| {
-        let params = json!({"part": part}).as_object().cloned().unwrap();
-        let request = Request { project: dir.path().to_path_buf(), params, ..Request::default() };
-        let orders = order::chosen(&request, "build", &known.build).unwrap();
-        orders.into_iter().map(|order| format!("{}:{}", order.folder, order.line)).collect::<Vec<_>>()
-    };
+    let lines = |part: &str| orders(&tree, &dir, "build", part);
     assert_eq!(lines("backend"), [":go build ./..."]);
     assert_eq!(lines("frontend"), ["web:npm run build"]);
     assert_eq!(lines("all"), [":go build ./...", "web:npm run build"]);
+}
+
+fn orders(tree: &Tree, dir: &TempDir, what: &str, part: &str) -> Vec<String> {
+    let request = request("test.run", dir, json!({"part": part}), json!({}));
+    let Chosen::Found(orders) = order::chosen(&request, what, tree).unwrap() else {
+        panic!("they are looked up")
+    };
+    orders.into_iter().map(|order| format!("{}:{}", order.folder, order.line)).collect()
+}
+
+// covers: P4
+#[test]
+fn a_part_that_is_not_there_is_not_checked() {
+    let backend = project(&[("go.mod", "module x\n"), ("a.go", "package x\n")]);
+    let result = ask("build.verify", &backend, json!({"part": "frontend"}), json!({})).unwrap();
+    assert_eq!((&result["passed"], &result["applies"]), (&json!(null), &json!(false)), "{result}");
+    assert_eq!(result["summary"], "Nothing to run: the project has no frontend.");
+    // One that is there and has no command is something else.
+    let page = project(&[("go.mod", "module x\n"), ("a.go", "package x\n"), ("pages/index.html", "<p>")]);
+    let tree = Tree::read(page.path()).unwrap();
+    assert_eq!(orders(&tree, &page, "build", "frontend"), [":go build ./..."], "built with the whole");
+    let bare = project(&[("pages/index.html", "<p>")]);
+    let told = unknown(ask("build.verify", &bare, json!({"part": "frontend"}), json!({})));
+    assert!(told.ends_with("Name it in sage.toml: [checks.frontend] build = \"<command>\"."), "{told}");
+}
+
+// covers: P4
+#[test]
+fn wrappers_run_beside_tools_unless_they_call_them() {
+    let chosen = |files: &[(&str, &str)]| {
+        let dir = project(files);
+        orders(&Tree::read(dir.path()).unwrap(), &dir, "test", "all")
+    };
+    let cargo = ("Cargo.toml", "[package]\nname = \"x\"\n");
+    // It may be the only one that knows of the browser tests.
+    let beside = chosen(&[cargo, ("Makefile", "test:\n\t./browser.sh\n")]);
+    assert_eq!(beside, [":cargo test", ":make test"]);
+    let calls = chosen(&[cargo, ("Makefile", "test: unit\n\t./browser.sh\nunit:\n\tcargo test --locked\n")]);
+    assert_eq!(calls, [":make test"]);
+    // One that is not installed is stood in for by what it calls, and by nothing else.
+    let missing = "#!/usr/bin/env no-such-shell-x\n";
+    let script = chosen(&[cargo, ("test.sh", &format!("{missing}cargo test\n"))]);
+    assert_eq!(script, [":./test.sh"], "only a program that is not there can be stood in for");
+    let two = chosen(&[
+        ("Makefile", "test:\n\t./test.sh\n"),
+        ("test.sh", "#!/bin/sh\n"),
+        ("web/package.json", "{\"scripts\": {\"test\": \"vitest\"}}"),
+    ]);
+    assert_eq!(two, [":make test", "web:npm test"]);
+}
+
+// covers: P4
+#[test]
+fn tests_without_a_command_are_not_forgotten() {
+    let dir = project(&[
+        ("Makefile", "other:\n\ttrue\n"),
+        ("package.json", "{\"scripts\": {\"test\": \"echo \\\"Tests:  1 passed, 1 total\\\" && true\"}}"),
+        ("spec/cart_spec.rb", ""),
+        ("fixtures/test_x.py", ""),
+    ]);
+    let told = unknown(ask("test.run", &dir, json!({}), json!({})));
+    assert!(told.contains("No command is known that runs the Ruby tests in `spec/cart_spec.rb`."), "{told}");
+    // A page with tests of its own that nobody starts.
+    let page =
+        [("go.mod", "module x\n"), ("a_test.go", ""), ("web/package.json", "{}"), ("web/cart.test.ts", "")];
+    let tree = Tree::read(project(&page).path()).unwrap();
+    let go = Order { line: "go test ./...".into(), ..Order::default() };
+    let told = uncovered::uncovered(&tree, std::slice::from_ref(&go), None);
+    assert_eq!(told, ["No command is known that runs the JavaScript tests in `web/cart.test.ts`."]);
+    let npm = Order { line: "npm test".into(), folder: "web".into(), ..Order::default() };
+    assert_eq!(uncovered::uncovered(&tree, &[go, npm], None), Vec::<String>::new());
+}
+
+const BEFORE_S: u64 = 1_780_000_000;
+
+/// At this time, in seconds since the epoch.
+fn git(dir: &TempDir, at_s: u64, args: &[&str]) {
+    let settings = ["-c", "user.name=u", "-c", "user.email=u@h", "-c", "init.defaultBranch=main"];
+    let mut command = std::process::Command::new("git");
+    command.args(settings).args(args).current_dir(dir.path());
+    command.env("GIT_COMMITTER_DATE", format!("{at_s} +0000"));
+    assert!(command.output().unwrap().status.success(), "git {args:?}");
+}
+
+// covers: P4, R6
+#[test]
+fn tests_that_were_removed_or_switched_off_are_not_a_pass() {
+    let dir = python(true);
+    git(&dir, BEFORE_S, &["init", "-q"]);
+    git(&dir, BEFORE_S, &["add", "-A"]);
+    git(&dir, BEFORE_S, &["commit", "-q", "-m", "start"]);
+    let began_s = BEFORE_S + 50;
+    let check = || {
+        let request = request("test.run", &dir, json!({}), json!({}));
+        crate::perform(&Request { run_began_s: Some(began_s), ..request })
+    };
+    failed(check());
+    let path = dir.path().join("tests/test_cart.py");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(
+        &path,
+        text.replace("    def test_total", "    @unittest.skip('later')\n    def test_total"),
+    )
+    .unwrap();
+    let told = unknown(check());
+    assert!(told.contains("1 test was removed or switched off since commit"), "{told}");
+    assert!(told.contains("`tests/test_cart.py` (1 before, 0 now)"), "{told}");
+    // A commit hides nothing.
+    std::fs::remove_file(&path).unwrap();
+    git(&dir, BEFORE_S, &["add", "-A"]);
+    git(&dir, BEFORE_S + 100, &["commit", "-q", "-m", "clean up"]);
+    let told = unknown(check());
+    assert!(told.contains("1 test was removed or switched off since commit"), "{told}");
+}
+
+// covers: P4
+#[test]
+fn a_command_that_was_made_harmless_is_not_a_pass() {
+    let dir = project(&[("Makefile", "test:\n\t./all.sh\n"), ("all.sh", "exit 1\n")]);
+    git(&dir, BEFORE_S, &["init", "-q"]);
+    git(&dir, BEFORE_S, &["add", "-A"]);
+    git(&dir, BEFORE_S, &["commit", "-q", "-m", "start"]);
+    std::fs::write(dir.path().join("Makefile"), "test:\n\ttrue\n").unwrap();
+    let told = unknown(ask("test.run", &dir, json!({}), json!({})));
+    assert!(told.contains("What `make test` does was changed since commit"), "{told}");
+    let trivial = project(&[("package.json", "{\"scripts\": {\"test\": \"exit 0\"}}")]);
+    assert!(
+        unknown(ask("test.run", &trivial, json!({}), json!({}))).starts_with("No test command was found.")
+    );
 }
 
 // covers: R6
@@ -161,7 +401,7 @@ fn parts_are_chosen_by_folder() {
 fn only_the_tests_of_what_changed_are_run_again() {
     let steps = json!({"implementation/fix": {"filesChanged": ["shop/stock.py"]}});
     // The cart is broken, but nothing of it changed.
-    let result = ask("test.regression", &python(true), json!({}), steps).unwrap();
+    let result = passed(ask("test.regression", &python(true), json!({}), steps));
     assert_eq!(result["commands"][0]["command"], "python3 -m unittest tests/test_stock.py");
     let summary = result["summary"].as_str().unwrap();
     assert!(summary.contains("1 test ran, 0 failed."), "{summary}");
@@ -265,15 +505,13 @@ fn node_runs_for_real_where_it_is_installed() {
                 assert.strictEqual(1 + 1, 3);\n});\n";
     let manifest = "{\"type\": \"module\", \"scripts\": {\"test\": \"node --test\"}}";
     let dir = project(&[("package.json", manifest), ("cart.test.js", test)]);
-    match ask("test.run", &dir, json!({}), json!({})) {
-        Ok(result) => {
-            assert_eq!(result["ran"], json!(false), "node may be missing, but may not pass: {result}")
-        }
-        other => {
-            let (_, partial) = failed(other);
-            assert_eq!(partial["failures"][0]["name"], "adds up", "{partial}");
-            let place = partial["failures"][0]["evidence"][0].as_str().unwrap();
-            assert!(place.starts_with("cart.test.js:"), "{partial}");
-        }
+    let result = ask("test.run", &dir, json!({}), json!({})).unwrap();
+    if result["ran"] == false {
+        assert_eq!(result["passed"], json!(null), "node may be missing, but may not pass: {result}");
+        return;
     }
+    let (_, partial) = failed(Ok(result));
+    assert_eq!(partial["failures"][0]["name"], "adds up", "{partial}");
+    let place = partial["failures"][0]["evidence"][0].as_str().unwrap();
+    assert!(place.starts_with("cart.test.js:"), "{partial}");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::child::Ended;
 use super::failures::{self, Counts, Failure};
 use super::order::Order;
-use crate::request::Trouble;
+use super::signs;
 
 /// What a person needs to see of an output.
 const TAIL_LINES: usize = 40;
@@ -18,7 +18,16 @@ const TAIL_CHARS: usize = 4_000;
 pub struct Ran {
     pub order: Order,
     pub ended: Option<Ended>,
-    pub why_not: String,
+    why_not: String,
+}
+
+/// What a command says about the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    Failed,
+    /// Nothing: it did not run, did not finish, ran no test, or contradicts itself.
+    Unknown(String),
 }
 
 impl Ran {
@@ -27,20 +36,61 @@ impl Ran {
     }
 
     pub fn ended(order: &Order, ended: Ended) -> Ran {
-        let why_not = not_installed(&ended).unwrap_or_default();
-        Ran { order: order.clone(), ended: Some(ended), why_not }
+        Ran { order: order.clone(), ended: Some(ended), why_not: String::new() }
     }
 
-    /// True or false if a program said so.
-    fn passed(&self) -> Option<bool> {
-        let ended = self.ended.as_ref().filter(|_| self.why_not.is_empty())?;
-        if ended.exit_code == Some(0) {
-            let none = self.counts().is_some_and(|counts| counts.ran == 0);
-            return (!none).then_some(true);
+    pub fn outcome(&self, what: &str, project: &Path) -> Outcome {
+        let Some(ended) = &self.ended else { return Outcome::Unknown(format!("not run: {}", self.why_not)) };
+        let (counts, output) = (self.counts(), ended.output.as_str());
+        let failed = counts.is_some_and(|counts| counts.failed > 0);
+        let ran_some = counts.is_some_and(|counts| counts.ran > 0);
+        let seconds = ended.duration_ms as f64 / 1000.0;
+        if ended.timed_out {
+            let why = format!("it did not finish: it was stopped after {seconds:.1} s");
+            return if failed { Outcome::Failed } else { Outcome::Unknown(why) };
         }
-        // pytest and unittest: no tests were found.
-        let found_none = ended.exit_code == Some(5) && self.counts().is_some_and(|counts| counts.ran == 0);
-        (!found_none).then_some(false)
+        if let Some(why) = signs::missing(ended.exit_code, output).filter(|_| !ran_some) {
+            return Outcome::Unknown(format!("not run: {why}"));
+        }
+        let none = counts.is_some_and(|counts| counts.ran == 0) || signs::no_tests(output);
+        if what == "test" && none && !ran_some && !self.names_failures(project) {
+            return Outcome::Unknown("it found no tests to run".to_string());
+        }
+        match (ended.exit_code, ended.signal) {
+            (Some(0), _) => match self.contradiction(what, project) {
+                Some(why) => Outcome::Unknown(why),
+                None => Outcome::Passed,
+            },
+            // Somebody else ended it: memory, or a person.
+            (None, Some(9 | 15)) if !failed => Outcome::Unknown("it was killed".to_string()),
+            _ => Outcome::Failed,
+        }
+    }
+
+    /// It ended well and says that something did not.
+    fn contradiction(&self, what: &str, project: &Path) -> Option<String> {
+        let output = &self.ended.as_ref()?.output;
+        let counts = self.counts();
+        if let Some(failed) = counts.map(|counts| counts.failed).filter(|failed| *failed > 0) {
+            return Some(format!("it ended with exit code 0, but reports {failed} failed"));
+        }
+        if let Some(line) = signs::ignored(output) {
+            return Some(format!("it ended with exit code 0, but a part of it failed: {line}"));
+        }
+        let unread = what == "build" || counts.is_none();
+        (unread && self.names_failures(project))
+            .then(|| "it ended with exit code 0, but its output has failures".to_string())
+    }
+
+    fn names_failures(&self, project: &Path) -> bool {
+        let output = self.ended.as_ref().map(|ended| ended.output.as_str()).unwrap_or_default();
+        !failures::read(output, project, &self.order.folder).is_empty()
+    }
+
+    /// It ran no test of those that were chosen.
+    pub fn found_none(&self) -> bool {
+        let output = self.ended.as_ref().map(|ended| ended.output.as_str()).unwrap_or_default();
+        self.counts().map_or_else(|| signs::no_tests(output), |counts| counts.ran == 0)
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -48,30 +98,23 @@ impl Ran {
     }
 
     fn failures(&self, project: &Path) -> Vec<Failure> {
-        let Some(ended) = self.ended.as_ref().filter(|_| self.passed() == Some(false)) else {
-            return Vec::new();
-        };
+        let Some(ended) = &self.ended else { return Vec::new() };
         let mut found = failures::read(&ended.output, project, &self.order.folder);
         if ended.timed_out || found.is_empty() {
             let detail = tail(&ended.output, 12, 1_000);
-            let how = match (ended.timed_out, ended.exit_code) {
-                (true, _) => format!("was stopped after {:.1} s", ended.duration_ms as f64 / 1000.0),
-                (_, Some(code)) => format!("ended with exit code {code}"),
-                (_, None) => "was killed by a signal".to_string(),
-            };
-            let name = format!("`{}` {how}", self.order.line);
+            let name = format!("`{}` {}", self.order.line, how_it_ended(ended));
             found.insert(0, Failure { name, detail, evidence: Vec::new() });
         }
         found
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, outcome: &Outcome) -> Value {
         let ended = self.ended.clone().unwrap_or_default();
         let mut command = json!({"command": self.order.line, "exitCode": ended.exit_code,
             "durationMs": ended.duration_ms, "tail": tail(&ended.output, TAIL_LINES, TAIL_CHARS)});
-        for (key, text) in
-            [("folder", &self.order.folder), ("evidence", &self.order.evidence), ("whyNot", &self.why_not)]
-        {
+        let why_not = if let Outcome::Unknown(why) = outcome { why.as_str() } else { "" };
+        let folder = (self.order.folder.as_str(), self.order.evidence.as_str());
+        for (key, text) in [("folder", folder.0), ("evidence", folder.1), ("whyNot", why_not)] {
             if !text.is_empty() {
                 command[key] = json!(text);
             }
@@ -83,17 +126,13 @@ impl Ran {
     }
 }
 
-/// 127 is the shell's word for a program that is not there; Python says it in a sentence.
-fn not_installed(ended: &Ended) -> Option<String> {
-    if ended.exit_code == Some(127) {
-        let line = ended.output.lines().rfind(|line| line.contains("not found"));
-        return Some(line.map_or("a program is not installed".to_string(), |line| line.trim().to_string()));
+fn how_it_ended(ended: &Ended) -> String {
+    let seconds = ended.duration_ms as f64 / 1000.0;
+    match (ended.timed_out, ended.exit_code) {
+        (true, _) => format!("was stopped after {seconds:.1} s"),
+        (_, Some(code)) => format!("ended with exit code {code}"),
+        (_, None) => "was killed by a signal".to_string(),
     }
-    let runner = |line: &&str| {
-        let module = line.split("No module named ").nth(1).map(|name| name.trim_matches(['\'', '"', ' ']));
-        ended.exit_code == Some(1) && module.is_some_and(|name| ["pytest", "tox", "nox"].contains(&name))
-    };
-    ended.output.lines().find(runner).map(|line| line.trim().to_string())
 }
 
 /// The result of the operation.
@@ -103,48 +142,76 @@ pub struct Verdict {
     pub passed: Option<bool>,
     pub summary: String,
     pub failures: Vec<Failure>,
-    pub commands: Vec<Value>,
+    commands: Vec<Value>,
+    /// There is nothing that could be checked here.
+    nothing: bool,
 }
 
 impl Verdict {
-    pub fn of(what: &str, ran: Vec<Ran>, project: &Path, none_reason: String) -> Verdict {
-        let outcomes: Vec<Option<bool>> = ran.iter().map(Ran::passed).collect();
+    pub fn of(what: &str, ran: &[Ran], project: &Path) -> Verdict {
+        let outcomes: Vec<Outcome> = ran.iter().map(|ran| ran.outcome(what, project)).collect();
+        let unknown = |outcome: &Outcome| matches!(outcome, Outcome::Unknown(_));
         let passed = match () {
-            () if outcomes.contains(&Some(false)) => Some(false),
-            () if outcomes.is_empty() || outcomes.contains(&None) => None,
+            () if outcomes.contains(&Outcome::Failed) => Some(false),
+            () if outcomes.is_empty() || outcomes.iter().any(unknown) => None,
             () => Some(true),
         };
-        let failures: Vec<Failure> = ran.iter().flat_map(|ran| ran.failures(project)).collect();
-        let summary = if ran.is_empty() { none_reason } else { sentence(what, &ran, &outcomes, &failures) };
+        let failed = |(_, outcome): &(&Ran, &Outcome)| **outcome == Outcome::Failed;
+        let pairs = || ran.iter().zip(&outcomes);
+        let failures: Vec<Failure> =
+            pairs().filter(failed).flat_map(|(ran, _)| ran.failures(project)).collect();
+        let started = |(ran, outcome): (&Ran, &Outcome)| {
+            let not = matches!(outcome, Outcome::Unknown(why) if why.starts_with("not run"));
+            ran.ended.is_some() && !not
+        };
         Verdict {
-            ran: ran.iter().any(|ran| ran.ended.is_some() && ran.why_not.is_empty()),
+            ran: pairs().any(started),
             passed,
-            summary,
+            summary: sentence(what, ran, &outcomes, &failures),
             failures,
-            commands: ran.iter().map(Ran::to_json).collect(),
+            commands: pairs().map(|(ran, outcome)| ran.to_json(outcome)).collect(),
+            nothing: false,
         }
+    }
+
+    /// There is nothing to check, for a reason that somebody has given or that can be seen.
+    pub fn nothing(summary: String) -> Verdict {
+        Verdict { summary, nothing: true, ..Verdict::default() }
+    }
+
+    pub fn names_commands(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        self.nothing
     }
 
     pub fn add_note(&mut self, note: &str) {
         if !note.is_empty() {
-            self.summary = format!("{} {note}", self.summary);
+            self.summary = format!("{} {note}", self.summary).trim().to_string();
         }
     }
 
-    /// A step whose tests fail has failed; what was found out goes with it.
-    pub fn into_result(self) -> Result<Value, Trouble> {
-        let partial = json!({"ran": self.ran, "passed": self.passed, "commands": self.commands,
+    /// What it came to is not enough to say that it passed.
+    pub fn doubt(&mut self, why: &str) {
+        self.passed = self.passed.filter(|passed| !passed);
+        self.add_note(why);
+    }
+
+    pub fn into_result(self) -> Value {
+        let mut result = json!({"ran": self.ran, "passed": self.passed, "commands": self.commands,
             "summary": self.summary, "failures": self.failures,
             "method": "offline: the project's own commands, run as they are; failures read from their output"});
-        match self.passed {
-            Some(false) => Err(Trouble::Failed { message: self.summary, partial }),
-            _ => Ok(partial),
+        if self.nothing {
+            result["applies"] = json!(false);
         }
+        result
     }
 }
 
 /// `12 tests ran, 1 failed: test_a (tests/test_a.py:3). Commands: `pytest` (1.2 s, exit code 1).`
-fn sentence(what: &str, ran: &[Ran], outcomes: &[Option<bool>], failures: &[Failure]) -> String {
+fn sentence(what: &str, ran: &[Ran], outcomes: &[Outcome], failures: &[Failure]) -> String {
     let counts: Vec<Counts> = ran.iter().filter_map(Ran::counts).collect();
     let tests: usize = counts.iter().map(|counts| counts.ran).sum();
     let failed: usize = counts.iter().map(|counts| counts.failed).sum();
@@ -162,24 +229,23 @@ fn sentence(what: &str, ran: &[Ran], outcomes: &[Option<bool>], failures: &[Fail
             if failures.len() > 3 { format!(" and {} more", failures.len() - 3) } else { String::new() };
         said.push(format!("Failed: {}{more}.", names.collect::<Vec<_>>().join(", ")));
     }
-    said.extend(ran.iter().zip(outcomes).map(|(ran, passed)| command_sentence(ran, *passed)));
+    said.extend(ran.iter().zip(outcomes).map(|(ran, outcome)| command_sentence(ran, outcome)));
     said.join(" ")
 }
 
-fn command_sentence(ran: &Ran, passed: Option<bool>) -> String {
+fn command_sentence(ran: &Ran, outcome: &Outcome) -> String {
     let line = &ran.order.line;
     let within =
         if ran.order.folder.is_empty() { String::new() } else { format!(" in `{}`", ran.order.folder) };
-    let Some(ended) = ran.ended.as_ref().filter(|_| ran.why_not.is_empty()) else {
-        return format!("Not run: `{line}`{within}: {}.", ran.why_not);
-    };
-    let seconds = ended.duration_ms as f64 / 1000.0;
-    match (passed, ended.exit_code) {
-        (Some(true), _) => format!("`{line}`{within} passed in {seconds:.1} s."),
-        (None, _) => format!("`{line}`{within} found no tests."),
-        (_, _) if ended.timed_out => format!("`{line}`{within} was stopped after {seconds:.1} s."),
-        (_, Some(code)) => format!("`{line}`{within} ended with exit code {code} after {seconds:.1} s."),
-        (_, None) => format!("`{line}`{within} was killed by a signal."),
+    let seconds = ran.ended.as_ref().map_or(0.0, |ended| ended.duration_ms as f64 / 1000.0);
+    match (outcome, &ran.ended) {
+        (Outcome::Passed, _) => format!("`{line}`{within} passed in {seconds:.1} s."),
+        (Outcome::Failed, Some(ended)) => {
+            let after = if ended.timed_out { String::new() } else { format!(" after {seconds:.1} s") };
+            format!("`{line}`{within} {}{after}.", how_it_ended(ended))
+        }
+        (Outcome::Failed, None) => format!("`{line}`{within} failed."),
+        (Outcome::Unknown(why), _) => format!("`{line}`{within}: {why}."),
     }
 }
 

@@ -70,7 +70,12 @@ impl Row {
     pub fn is_usable(&self) -> bool {
         let own = matches!(self.adapter.as_str(), "fake" | "foreign" | "offline");
         let real = !own && (self.adapter != "command" || self.configured);
-        real && matches!(self.state, State::Ready | State::Installed)
+        real && self.can_start()
+    }
+
+    /// A step that names it does not fail at once.
+    pub fn can_start(&self) -> bool {
+        matches!(self.state, State::Ready | State::Installed)
     }
 
     /// `ready, 2.1.0`

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use sage_core::digest::Digest;
 use sage_core::event::{Event, StepCalled};
-use sage_core::run::{Run, State, Step, StepId, Wait};
+use sage_core::run::{Output, Run, State, Step, StepId, Wait};
 use sage_core::wire;
 use sage_engine::journal::{self, JournalError, Record};
 use sage_engine::open::Snapshot;
@@ -18,7 +18,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json, step};
 use crate::display::text::{ago_text, plural};
-use crate::display::why::wait_text;
+use crate::display::why::{unknown_question, wait_text};
 use leaves::Change;
 
 /// More than this is for `--json`.
@@ -188,7 +188,8 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
     match &step.state {
         State::Pending => format!("waits for {}", waits_for(run, id)).into(),
         State::Blocked => format!("blocked: {} did not succeed", waits_for(run, id)).into(),
-        State::Skipped => "skipped: its `when` is false".to_string().into(),
+        State::Skipped => skipped(step).into(),
+        State::Unknown if run.is_unchecked(id) => unknown_question(run, id).into(),
         State::Ready | State::Backoff { .. } | State::Unknown => {
             run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason)).into()
         }
@@ -206,6 +207,19 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
             _ if step.reused => "taken over from the checkpoint".to_string().into(),
             _ => "failed before it could start".to_string().into(),
         },
+    }
+}
+
+/// By its `when`, or by itself: then its result says why.
+fn skipped(step: &Step) -> String {
+    let said = match step.output.as_deref() {
+        Some(Output::Leaf { result, .. }) => result.json.as_ref().map(|json| json.get()),
+        _ => None,
+    };
+    let result: Value = said.and_then(|said| serde_json::from_str(said).ok()).unwrap_or_default();
+    match result["summary"].as_str() {
+        Some(why) => format!("skipped: {why}"),
+        None => "skipped: its `when` is false".into(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use sage_core::template::{Isolation, Operation};
+use sage_core::template::Operation;
 
 use super::catalog::Ready;
 use super::context::Context;
@@ -23,13 +23,6 @@ pub fn before_run(context: &Context, ready: &Ready, json: bool) -> Result<(), Fa
     for (path, operation) in operations(ready) {
         if let Some(output) = &operation.output {
             check_output(&context.project.root, &path, &output.text)?;
-        }
-        if operation.isolation == Isolation::Worktree {
-            let repository = doctor::repository(Some(&context.project.root));
-            if repository.state != State::Good {
-                let message = format!("step `{path}` works in a worktree, and this is {}", repository.says);
-                return Err(refused(message, &repository));
-            }
         }
     }
     Ok(())

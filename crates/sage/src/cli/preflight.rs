@@ -4,8 +4,8 @@ mod servers;
 
 use std::collections::BTreeMap;
 
-use sage_agents::AgentConfig;
 use sage_agents::agent::adapter;
+use sage_agents::{AgentConfig, worktree};
 use sage_core::policy::Alternative;
 use sage_core::template::{Isolation, Kind, Operation};
 
@@ -37,33 +37,24 @@ pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -
     servers::check_programs(context, ready)
 }
 
-/// Agents that need a worktree are not paid for before it is known that there can be one. Where a step of another
-/// kind might make the repository, it is left to the run.
+/// Agents that need a worktree are not paid for before it is known that there can be one. Where a step might make the
+/// repository, it is left to the run.
 pub fn check_repository(context: &Context, ready: &Ready) -> Result<(), Failure> {
     let templates = || ready.inner.iter().chain([&ready.template]);
     let operations = || templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
-    let could_make = |kind: Kind| matches!(kind, Kind::Shell | Kind::Script | Kind::Tool);
-    let root = &context.project.root;
-    if operations().any(|operation| could_make(operation.kind))
-        || std::env::var_os("GIT_DIR").is_some()
-        || root.ancestors().any(has_repository)
-    {
-        return Ok(());
-    }
-    match operations().find(|operation| operation.isolation == Isolation::Worktree) {
-        None => Ok(()),
-        Some(operation) => {
+    let could_make = |operation: &Operation| {
+        let kind = matches!(operation.kind, Kind::Shell | Kind::Script | Kind::Tool);
+        kind && operation.isolation == Isolation::None
+    };
+    let isolated = operations().find(|operation| operation.isolation == Isolation::Worktree);
+    let Some(operation) = isolated.filter(|_| !operations().any(could_make)) else { return Ok(()) };
+    match worktree::repository(&context.project.root) {
+        Ok(_) => Ok(()),
+        Err(why) => {
             let what = format!("step `{}` works in a git worktree of its own", operation.id);
-            Err(Failure::usage(format!("{what}, and `{}` is in no git repository", root.display()))
-                .hint("git init && git add -A && git commit -m start"))
+            Err(Failure::usage(format!("{what}, and {why}")).hint(why.hint()))
         }
     }
-}
-
-/// A repository, or the file that a worktree or a submodule has in its place.
-fn has_repository(dir: &std::path::Path) -> bool {
-    let git = dir.join(".git");
-    git.is_file() || git.join("HEAD").is_file()
 }
 
 fn uses<'a>(ready: &'a Ready, default: Option<&'a str>) -> Result<Vec<Use<'a>>, Failure> {

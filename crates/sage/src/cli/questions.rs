@@ -1,17 +1,19 @@
 //! What waits for a person, in all open runs of the project: one list, whatever asks.
 
-use sage_core::run::{OpenAsk, Run, State};
+use sage_core::run::{OpenAsk, Run, State, StepId};
 use sage_core::wire::rfc3339;
 use sage_engine::open::Engine;
 use serde::Serialize;
 
 use super::list;
 use crate::command_line::sage;
+use crate::display::why::unknown_question;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    /// `approval`, `permission` for what an agent asks, or `unknown` for an attempt that was cut off.
+    /// `approval`, `permission` for what an agent asks, or `unknown` for an attempt that was cut off and for a check that
+    /// could not be made.
     pub kind: &'static str,
     pub feature: String,
     pub step: String,
@@ -37,9 +39,9 @@ pub fn all(engine: &Engine) -> Vec<Question> {
 }
 
 pub fn of_run(run: &Run) -> Vec<Question> {
-    let question = |step: &sage_core::run::Step| match &step.state {
+    let question = |id: StepId| match &run.step(id).state {
         State::Running(running) => {
-            let ask = running.ask.as_ref()?;
+            let (ask, step) = (running.ask.as_ref()?, run.step(id));
             let commands = approval_commands(&run.feature, &step.path, &ask.choices, None);
             Some(Question {
                 kind: "approval",
@@ -56,18 +58,18 @@ pub fn of_run(run: &Run) -> Vec<Question> {
         State::Unknown => Some(Question {
             kind: "unknown",
             feature: run.feature.clone(),
-            step: step.path.to_string(),
+            step: run.step(id).path.to_string(),
             ask: None,
-            message: "its last attempt was cut off: run it again?".into(),
+            message: unknown_question(run, id),
             choices: Vec::new(),
             default: None,
             deadline: None,
-            commands: approval_commands(&run.feature, &step.path, &["approve".into()], None),
+            commands: approval_commands(&run.feature, &run.step(id).path, &["approve".into()], None),
         }),
         _ => None,
     };
     let permissions = run.asks.iter().map(|open| permission(run, open));
-    run.live_steps().filter_map(question).chain(permissions).collect()
+    run.step_ids().filter_map(question).chain(permissions).collect()
 }
 
 /// A running agent asks. With its id, because it may ask for several things at once.

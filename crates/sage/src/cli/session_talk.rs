@@ -31,6 +31,7 @@ pub fn resume(
     let role = record.role.as_deref().and_then(|role| Role::parse(role).ok());
     let stop = StopSignal::default();
     let cx = StepCx {
+        watch: None,
         project: context.project.root.clone(),
         scratch,
         children_lock: None,

@@ -73,6 +73,9 @@ struct AddArgs {
     /// The feature that it belongs to
     #[arg(long)]
     feature: Option<String>,
+    /// Mark it as a decision for a person: no run works on it
+    #[arg(long)]
+    person: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -120,6 +123,7 @@ fn add(store: &Store, args: AddArgs, json: bool) -> Result<ExitCode, Failure> {
         files: args.files,
         acceptance: args.acceptance,
         feature: args.feature.as_deref().map(super::feature).transpose()?,
+        person: args.person,
         origin: None,
     };
     let added = store.change(|book, at| {
@@ -131,7 +135,7 @@ fn add(store: &Store, args: AddArgs, json: bool) -> Result<ExitCode, Failure> {
 
 fn change(store: &Store, args: ChangeArgs, to: State, json: bool) -> Result<ExitCode, Failure> {
     let done = store.change(|book, at| {
-        let ready_before: Vec<String> = book.ready().iter().map(|ticket| ticket.id.clone()).collect();
+        let ready_before: Vec<String> = book.free().iter().map(|ticket| ticket.id.clone()).collect();
         let mut tickets: Vec<Ticket> = Vec::new();
         for id in &args.ids {
             let set = |ticket: &mut Ticket| {
@@ -140,26 +144,28 @@ fn change(store: &Store, args: ChangeArgs, to: State, json: bool) -> Result<Exit
             };
             tickets.push(book.edit(id, at, set)?.clone());
         }
-        let now = book.ready().into_iter().map(|ticket| ticket.id.clone());
-        let freed: Vec<String> =
-            now.filter(|id| !ready_before.contains(id) && !tickets.iter().any(|it| it.id == *id)).collect();
+        let is_new = |ticket: &&Ticket| {
+            !ready_before.contains(&ticket.id) && !tickets.iter().any(|changed| changed.id == ticket.id)
+        };
+        let freed: Vec<Ticket> = book.free().into_iter().filter(is_new).cloned().collect();
         Ok::<_, BookError>((tickets, freed))
     });
     let (tickets, freed) = done.map_err(failure)?;
     changed(&tickets, &freed, json)
 }
 
-fn changed(tickets: &[Ticket], freed: &[String], json: bool) -> Result<ExitCode, Failure> {
+fn changed(tickets: &[Ticket], freed: &[Ticket], json: bool) -> Result<ExitCode, Failure> {
+    let ids: Vec<&str> = freed.iter().map(|ticket| ticket.id.as_str()).collect();
     if json {
-        print_json(&json!({"type": "tickets", "success": true, "tickets": tickets, "nowReady": freed}))?;
+        print_json(&json!({"type": "tickets", "success": true, "tickets": tickets, "nowReady": ids}))?;
         return Ok(ExitCode::SUCCESS);
     }
     for ticket in tickets {
         print(format_args!("{}\n", view::line(ticket)));
     }
-    if let Some(first) = freed.first() {
-        eprintln!("note: ready now: {}", freed.join(", "));
-        tell(sage("tickets run").arg(first));
+    if !freed.is_empty() {
+        eprintln!("note: ready now: {}", ids.join(", "));
+        view::hint_next(freed);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -113,6 +113,7 @@ fn pointers(event: &Event) -> Vec<Digest> {
         End::Succeeded { result, full, .. } => {
             outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect()
         }
+        End::Skipped { result } => outside(result).into_iter().collect(),
         End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
         End::Stopped => Vec::new(),
     };

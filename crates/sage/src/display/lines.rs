@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use sage_core::event::{
     End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepReturned, StepStarted,
 };
+use sage_core::policy::FailureClass;
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 use sage_core::wire::{rfc3339, size_text};
 
@@ -151,7 +152,7 @@ fn returned_line(returned: &StepReturned) -> Option<String> {
             let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
             Some(format!("{} failed ({}): {}", returned.step, class.name(), clean(&message)))
         }
-        End::Succeeded { .. } | End::Stopped => None,
+        End::Succeeded { .. } | End::Skipped { .. } | End::Stopped => None,
     }
 }
 
@@ -201,6 +202,10 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
             });
             format!("{path} finished ({facts}){}", filtered.unwrap_or_default())
         }),
+        End::Skipped { .. } => small(run, path, || format!("{path} skipped")),
+        End::Failed { class: FailureClass::Unchecked, message, .. } => {
+            Some(format!("{path} unknown: {}", first_line(message)))
+        }
         End::Failed { class, message, .. } => {
             Some(format!("{path} failed: {}", summary::failure_text(class.name(), first_line(message))))
         }

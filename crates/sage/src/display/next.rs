@@ -5,7 +5,6 @@ use sage_core::event::{Frozen, PauseReason};
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::left_open;
 
 use super::outcome;
 use super::summary::{asking_steps, failed_steps};
@@ -28,8 +27,16 @@ pub(super) fn lines(run: &Run) -> Vec<Line> {
 fn commands(run: &Run) -> Vec<(String, &'static str)> {
     let feature = run.feature.as_str();
     let mut commands: Vec<(String, &str)> = Vec::new();
-    if let (Some(&id), true) = (asking_steps(run).first(), run.status.open()) {
-        commands.push((walk::approve_command(run, id), "or reject it"));
+    let asking = asking_steps(run).first().copied().filter(|_| run.status.open());
+    match asking {
+        Some(id) if run.is_unchecked(id) => {
+            let again = sage("resume").arg(feature).to_string();
+            commands.push((again, "makes the check again, once it can be made"));
+            commands.push((walk::approve_command(run, id), "goes on without it; sage reject fails it"));
+            return commands;
+        }
+        Some(id) => commands.push((walk::approve_command(run, id), "or reject it")),
+        None => {}
     }
     let resume = |why| (sage("resume").arg(feature).to_string(), why);
     let raise = || raise_command(run).map(|command| (command, "gives it more"));
@@ -37,6 +44,7 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
         Status::Running => {}
         Status::Finished(Verdict::Succeeded) => commands.extend(after_success(run)),
         Status::Finished(Verdict::Degraded) => {
+            commands.extend(after_success(run));
             if let Some(&id) = failed_steps(run).first() {
                 let command = sage("resume").arg(feature).option("--from", run.step(id).path.as_ref());
                 commands.push((command.into(), "runs it and what follows again"));
@@ -115,7 +123,7 @@ pub fn template_name(frozen: &Frozen) -> String {
 /// What there is to look at and to do where the run has written or left something.
 fn after_success(run: &Run) -> Vec<(String, &'static str)> {
     let mut commands: Vec<(String, &str)> = Vec::new();
-    let left = !left_open(run).is_empty();
+    let left = run.work().iter().any(|work| work.open > 0);
     let has = |wanted: &dyn Fn(&str) -> bool| run.step_ids().any(|id| wanted(&run.operation(id).type_name));
     if left && has(&|name| name.starts_with("tickets.")) {
         commands.push((sage("tickets ready").into(), "shows what can be done now"));

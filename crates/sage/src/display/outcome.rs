@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use sage_core::run::{Output, Run, Status};
+use sage_core::run::{Output, Run, Status, Work};
 use sage_core::verdict::Verdict;
-use sage_core::wire::left_open;
 
 use super::text::{Line, Tone, plural};
 
@@ -44,11 +43,17 @@ fn open_lines(run: &Run) -> Vec<Line> {
     if !matches!(run.status, Status::Finished(Verdict::Succeeded | Verdict::Degraded)) {
         return Vec::new();
     }
-    let left = left_open(run);
-    let line = |it: &sage_core::wire::LeftOpen| {
-        let tasks = plural(it.tasks as u64, "task");
-        let changed = if it.changed { "" } else { "; it changed no file" };
-        Line::of(Tone::Warn, "  ! ").with(Tone::Plain, &format!("{} left {tasks} open{changed}", it.path))
+    let short =
+        |work: &Work| work.open > 0 || work.tests_failed || (work.implements && work.changed == Some(false));
+    let left: Vec<Work> = run.work().into_iter().filter(short).collect();
+    let line = |work: &Work| {
+        let mut facts = Vec::new();
+        if work.open > 0 {
+            facts.push(format!("left {} open", plural(work.open as u64, "task")));
+        }
+        facts.extend((work.changed == Some(false)).then(|| "changed no file".to_string()));
+        facts.extend(work.tests_failed.then(|| "reports failing tests".to_string()));
+        Line::of(Tone::Warn, "  ! ").with(Tone::Plain, &format!("{} {}", work.path, facts.join(", ")))
     };
     let mut page: Vec<Line> = left.iter().take(LISTED).map(line).collect();
     if left.len() > LISTED {

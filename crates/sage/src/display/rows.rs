@@ -261,7 +261,7 @@ impl Rows<'_> {
                     self.running_details(id, running.until, running.stopping, &mut details);
                 }
             },
-            State::Unknown => details.fact(Tone::Warn, unknown_question(step)),
+            State::Unknown => details.fact(Tone::Warn, first_line(&unknown_question(self.run, id))),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
             State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
             State::Succeeded if step.taken().is_some() => {

@@ -44,7 +44,7 @@ fn verdict_line(run: &Run) -> Line {
     let time = time_text(metrics.total_time);
     let mut line = match run.status {
         Status::Finished(Verdict::Succeeded) => Line::of(Tone::Good, &format!("✓ succeeded in {time}")),
-        Status::Finished(Verdict::Degraded) => Line::of(Tone::Warn, &format!("! degraded, after {time}")),
+        Status::Finished(Verdict::Degraded) => Line::of(Tone::Warn, &format!("! {}", degraded(run, &time))),
         Status::Finished(Verdict::Failed) => Line::of(Tone::Bad, &format!("✗ failed after {time}")),
         Status::Finished(Verdict::Cancelled) | Status::Cancelled { .. } => {
             Line::of(Tone::Warn, &format!("- cancelled after {time}"))
@@ -68,6 +68,23 @@ fn verdict_line(run: &Run) -> Line {
         line.fact(Tone::Plain, &format!("{:.1}x faster", metrics.speedup));
     }
     line
+}
+
+/// `degraded, after 3s: qa/tests was not checked`; a run that only planned says so.
+fn degraded(run: &Run, time: &str) -> String {
+    let plans = |id: StepId| ["plan", "swarm.plan"].contains(&run.operation(id).type_name.as_str());
+    let reasons = run.shortfalls();
+    match reasons.as_slice() {
+        [_] if run.changed_nothing() && failed_steps(run).is_empty() => {
+            let word = if run.step_ids().any(plans) { "planned" } else { "finished" };
+            let open: usize = run.work().iter().map(|work| work.open).sum();
+            let tasks =
+                if open > 0 { format!(", {} left open", plural(open as u64, "task")) } else { String::new() };
+            format!("{word} in {time}: nothing was implemented{tasks}")
+        }
+        [] => format!("degraded, after {time}"),
+        reasons => format!("degraded, after {time}: {}", reasons.join("; ")),
+    }
 }
 
 /// Steps that did something in this run, in whichever turn.
@@ -183,7 +200,7 @@ fn question_lines(run: &Run, width: usize) -> Vec<Line> {
                 let own = running.ask.as_deref().map(whole_question);
                 own.or_else(|| run.permission_question(id)).unwrap_or_default()
             }
-            _ => unknown_question(run.step(id)).into(),
+            _ => unknown_question(run, id),
         };
         let head = Line::of(Tone::Warn, "  ? ").with(Tone::Bold, &run.step(id).path);
         if head.width() + 2 + clean(&text).width() <= width {

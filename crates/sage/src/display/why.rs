@@ -1,7 +1,7 @@
 //! Why a run or a step stands still, in words for people. Programs get `sage_core::wire::wait_text`.
 
 use sage_core::event::PauseReason;
-use sage_core::run::{Run, State, Status, Step, Wait};
+use sage_core::run::{Run, State, Status, StepId, Wait};
 use sage_core::target::HoldReason;
 
 use super::text::clock_text;
@@ -13,6 +13,7 @@ pub(crate) fn pause_text(run: &Run) -> String {
         PauseReason::User => "it was asked to pause",
         PauseReason::Interrupted => "it was interrupted",
         PauseReason::Approval => "it waits for an answer",
+        PauseReason::Unknown if only_unchecked(run) => "a check could not be made",
         PauseReason::Unknown if only_stalled(run) => "a person must say whether a stalled step runs again",
         PauseReason::Unknown => "a person must say what became of a lost attempt",
         PauseReason::Join => "not enough steps of a phase succeeded",
@@ -31,12 +32,27 @@ fn only_stalled(run: &Run) -> bool {
     asking.peek().is_some() && asking.all(|step| !step.unknown)
 }
 
-/// What a person is asked about a step in `Unknown`: a crash left it so, or it stalled and was stopped.
-pub(crate) fn unknown_question(step: &Step) -> &'static str {
-    match step.unknown {
-        true => "its last attempt was lost: run it again?",
-        false => "it made no progress: run it again?",
+fn only_unchecked(run: &Run) -> bool {
+    let mut unknown = run.step_ids().filter(|&id| matches!(run.step(id).state, State::Unknown)).peekable();
+    unknown.peek().is_some() && unknown.all(|id| run.is_unchecked(id))
+}
+
+/// What a person is asked about a step in `Unknown`: a check could not be made, a crash left it so, or it stalled and was
+/// stopped.
+pub(crate) fn unknown_question(run: &Run, id: StepId) -> String {
+    let step = run.step(id);
+    match &step.failure {
+        Some(failure) if run.is_unchecked(id) => {
+            format!("not checked: {} Go on without this check?", sentence(&failure.message))
+        }
+        _ if step.unknown => "its last attempt was lost: run it again?".to_string(),
+        _ => "it made no progress: run it again?".to_string(),
     }
+}
+
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '!', '?']) { text.to_string() } else { format!("{text}.") }
 }
 
 /// The target that a person switched off, if that is why nothing goes on: of others the time is known.

@@ -44,7 +44,7 @@ fn a_project_that_can_work_is_well() {
 #[test]
 fn what_work_needs_and_is_not_there_is_a_failure_with_a_way_out() {
     let sage = Sage::new().template("t", GOOD).template("broken", "name: broken\nphases: 7\n");
-    sage.write("sage.toml", NOTHING_INSTALLED);
+    sage.write("sage.toml", format!("agent = \"codex\"\n{NOTHING_INSTALLED}"));
     let report = sage.sage("doctor --json").exit(1);
     assert_eq!(check(&report, "agents")["state"], "bad");
     assert!(check(&report, "agents")["hints"].to_string().contains("npm install -g @openai/codex"));
@@ -54,6 +54,20 @@ fn what_work_needs_and_is_not_there_is_a_failure_with_a_way_out() {
     let report = sage.sage("doctor --json").exit(1);
     assert!(check(&report, "settings")["says"].as_str().unwrap().contains("paralel"));
     assert_eq!(check(&report, "clock")["state"], "good", "the rest is looked at all the same");
+}
+
+// covers: R23
+#[test]
+fn without_a_coding_agent_the_default_one_is_enough() {
+    let sage = Sage::new().template("t", GOOD);
+    for agent in ["", "agent = \"offline\"\n"] {
+        sage.write("sage.toml", format!("{agent}{NOTHING_INSTALLED}"));
+        let report = sage.sage("doctor --json").exit(0);
+        let agents = check(&report, "agents");
+        assert_eq!(agents["state"], "warn", "{agents}");
+        assert!(agents["says"].as_str().unwrap().starts_with("only `offline` is ready"), "{agents}");
+        assert!(agents["hints"].to_string().contains("npm install -g @openai/codex"));
+    }
 }
 
 // covers: R23, R15

@@ -308,6 +308,8 @@ impl Invocation<'_> {
             }
         }
         command.env("HOME", &self.sage.root).env("USER", "tester").env("TMPDIR", self.sage.outside.path());
+        // A repository somewhere above the temporary directory is not the test's.
+        command.env("GIT_CEILING_DIRECTORIES", self.sage.root.parent().unwrap_or(&self.sage.root));
         // What a test says itself comes last.
         command.envs(self.env);
         command

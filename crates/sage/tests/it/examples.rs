@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::dsl::{DEADLINE, Sage, wait_until};
+use crate::dsl::{DEADLINE, Sage, git, wait_until};
 
 /// A project, what is asked of it, and names of its own that the documents must have.
 struct Sample {
@@ -70,8 +70,9 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
+/// Planned, and nothing implemented: that is no plain success.
 fn run(sage: &Sage, title: &str) -> Value {
-    let done = sage.args(["run", title, "--json"]).run().exit(0);
+    let done = sage.args(["run", title, "--json"]).run().exit(3);
     done.json_lines().pop().unwrap()["results"]["metrics"].clone()
 }
 
@@ -107,6 +108,24 @@ fn each_sample_gets_a_specification_and_a_plan_that_name_its_own_code() {
     }
 }
 
+// covers: R6, R22
+#[test]
+fn trying_a_sample_leaves_nothing_that_git_would_show() {
+    for name in ["shop", "ledger", "board", "flows", "faults"] {
+        let sage = copy_named(name);
+        git(&sage, &["init", "-q"]);
+        git(&sage, &["add", "-A"]);
+        git(&sage, &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "-m", "start"]);
+        sage.args(["run", "payment processing", "-t", "feature", "--agent", "offline", "--quiet"])
+            .run()
+            .exit(3);
+        assert!(sage.path(".sage/tickets/index.json").exists(), "{name}");
+        // The template that it has by default.
+        sage.args(["run", "as it is", "--quiet"]).run();
+        assert_eq!(git(&sage, &["status", "--porcelain"]), "", "{name}");
+    }
+}
+
 // covers: R11, R19
 #[test]
 fn a_repeated_workflow_comes_from_the_cache() {
@@ -131,7 +150,11 @@ fn a_killed_run_of_a_sample_goes_on_where_it_was() {
     command.until(|| sage.engine().latest("payment-processing").is_some(), "the run");
     wait_until(|| sage.journal("payment-processing").succeeded().len() >= 2, DEADLINE, "two finished steps");
     command.kill();
-    sage.sage("resume payment-processing --quiet").exit(0);
+    sage.sage("resume payment-processing --quiet").exit(3);
     sage.journal("payment-processing").assert_nothing_repeated();
-    assert_eq!(sage.status("payment-processing")["verdict"], "succeeded");
+    assert_eq!(
+        sage.status("payment-processing")["verdict"],
+        "degraded",
+        "planned, and nothing was implemented"
+    );
 }

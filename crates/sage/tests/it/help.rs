@@ -107,7 +107,7 @@ fn looking_creates_nothing() {
 fn a_new_project_is_ready_to_run() {
     let sage = Sage::bare();
     sage.sage("init").exit(0).stdout_has("is ready");
-    sage.args(["run", "my first feature"]).run().exit(0);
+    sage.args(["run", "my first feature"]).run().exit(3).stdout_has("planned in");
     let config = std::fs::read_to_string(sage.path("sage.toml")).unwrap();
     sage.write("sage.toml", "parallel = 2\n");
     sage.sage("init").exit(0);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::dsl::{DEADLINE, Sage, wait_until};
+use crate::examples::copy_named;
 
 const FINE: &str = r#"
 name: fine
@@ -138,7 +139,7 @@ fn a_run_that_leaves_tasks_open_leaves_its_ticket_open() {
     let sage = Sage::new().template("work", WORK);
     add(&sage, &["Fix the till"]);
     let run = sage.sage("tickets run T-1 -t work").exit(0);
-    run.stdout_has("work/do left 2 tasks open; it changed no file");
+    run.stdout_has("work/do left 2 tasks open, changed no file");
     let left = ticket(&sage, "T-1");
     assert_eq!(left["state"], "open");
     let note = left["notes"][0]["text"].as_str().unwrap();
@@ -270,4 +271,38 @@ fn many_processes_lose_no_ticket() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 12);
+}
+
+// covers: R22
+#[test]
+fn a_decision_for_a_person_is_never_run() {
+    let sage = copy_named("shop");
+    sage.args(["run", "payment processing", "--quiet"]).run().exit(3);
+    let first = ticket(&sage, "T-1");
+    assert!(first["detail"].as_str().unwrap().starts_with("A person decides."), "{first}");
+    assert_eq!((&first["person"], &first["standing"]), (&true.into(), &"person".into()));
+    let ready = sage.sage("tickets ready").exit(0).stderr_has("sage tickets done T-1 -m");
+    assert!(!ready.stderr.contains("sage tickets run T-1"), "{}", ready.stderr);
+    let shown = sage.sage("tickets show T-1").exit(0).stderr_has("sage tickets done T-1 -m");
+    assert!(!shown.stderr.contains("sage tickets run"), "{}", shown.stderr);
+    let refused = sage.sage("tickets run T-1").exit(2).stderr_has("T-1 is a decision for a person");
+    refused.stderr_has("hint: sage tickets done T-1 -m");
+    sage.args(["run", "other", "--ticket", "T-1"]).run().exit(2).stderr_has("decision for a person");
+    // What only waits for the decision is not run either.
+    let before = sage.sage("tickets list --all --json").exit(0).json();
+    for id in sage.sage("tickets ready --json").exit(0).json()["tickets"].as_array().unwrap() {
+        if id["standing"] == "ready" {
+            sage.args(["tickets", "done", id["id"].as_str().unwrap()]).run().exit(0);
+        }
+    }
+    sage.sage("tickets run --ready -q").exit(0).stderr_has("no ticket is ready for a run");
+    assert_eq!(
+        sage.sage("tickets list --all --json").exit(0).json()["total"],
+        before["total"],
+        "none was bred"
+    );
+    let done = sage.args(["tickets", "done", "T-1", "-m", "by card only"]).run().exit(0);
+    done.stderr_has("note: ready now: ").stderr_has("hint: sage tickets run T-");
+    add(&sage, &["Choose a name", "--person"]);
+    sage.sage("tickets list --state person").exit(0).stdout_has("Choose a name");
 }

@@ -18,7 +18,7 @@ fn report(summary: &str) -> Value {
 }
 
 fn work() -> Value {
-    json!([{"result": {"summary": "done", "filesChanged": [], "done": [], "open": []}}])
+    json!([{"write": {"done.txt": "x"}, "result": {"summary": "done", "filesChanged": ["done.txt"], "done": [], "open": []}}])
 }
 
 /// `delivery` whose stages are all scripted. Research says `second` once it has seen a critique.
@@ -179,7 +179,7 @@ fn inputs_that_the_template_does_not_know_are_told_before_anything_runs() {
 #[test]
 fn a_swarm_without_a_repository_is_refused_before_it_starts() {
     let sage = Sage::new();
-    sage.sage("run x -t swarm").exit(2).stderr_has("is in no git repository").stderr_has("hint: git init");
+    sage.sage("run x -t swarm").exit(2).stderr_has("is not in a git repository").stderr_has("hint: git init");
     sage.sage("status x").exit(2);
 }
 

@@ -79,11 +79,54 @@ fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
     sage.assert_nothing_alive();
 }
 
-// covers: S6, R17
+const ISOLATED: &str = "name: t\nphases: [{id: p, operations: {id: x, type: shell, isolation: worktree, params: {run: 'echo x > x'}}}]";
+
+// covers: S6, R17, R23
 #[test]
-fn without_a_repository_an_isolated_step_says_what_to_do() {
-    let text = "name: t\nphases: [{id: p, operations: {id: x, type: shell, isolation: worktree, params: {run: 'true'}}}]";
+fn without_a_repository_an_isolated_step_is_refused_before_the_run() {
+    let sage = Sage::new().template("t", ISOLATED);
+    let refused = || {
+        let refused = sage.sage("run t -t t").exit(2);
+        assert!(sage.engine().latest("t").is_none(), "nothing was started");
+        refused.stderr_has("step `x` works in a git worktree of its own")
+    };
+    refused().stderr_has("is not in a git repository").stderr_has("hint: git init");
+    // An empty folder of that name is none.
+    std::fs::create_dir(sage.path(".git")).unwrap();
+    refused().stderr_has("is not in a git repository");
+    let doctor = sage.sage("doctor").stdout_has("is not in a git repository");
+    assert!(!doctor.stdout.contains("ok    repository"), "{}", doctor.stdout);
+    std::fs::remove_dir(sage.path(".git")).unwrap();
+    git(&sage, &["init", "-q"]);
+    refused().stderr_has("has no commit yet").stderr_has("hint: git add -A");
+    // Worktrees are the project's: where else a repository is does not matter.
+    let elsewhere = Sage::new();
+    git(&elsewhere, &["init", "-q"]);
+    git(
+        &elsewhere,
+        &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "--allow-empty", "-m", "x"],
+    );
+    let dir = elsewhere.path(".git");
+    sage.args(["run", "t", "-t", "t"]).env("GIT_DIR", &dir).run().exit(2).stderr_has("has no commit yet");
+    sage.args(["doctor"]).env("GIT_DIR", &dir).run().stdout_has("has no commit yet");
+    git(&sage, &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "--allow-empty", "-m", "x"]);
+    sage.args(["run", "t", "-t", "t", "-q"]).env("GIT_DIR", &dir).run().exit(0);
+    assert_eq!(git(&elsewhere, &["branch", "--list", "sage/*"]), "");
+}
+
+// covers: S6, R23
+#[test]
+fn a_template_that_makes_the_repository_itself_can_run() {
+    let text = "
+name: t
+phases:
+  - id: make
+    operations: { id: repository, type: shell, params: { run: 'git init -q && git -c user.name=u -c user.email=u@h commit -q --allow-empty -m start' } }
+  - id: work
+    dependencies: [make]
+    operations: { id: x, type: shell, isolation: worktree, params: { run: 'echo x > x.txt' } }
+";
     let sage = Sage::new().template("t", text);
-    let outcome = sage.sage("run t -t t");
-    outcome.exit(1).stdout_has("is in no git repository; make one: git init");
+    sage.sage("run t -t t -q").exit(0);
+    assert_eq!(git(&sage, &["log", "--all", "--format=%s"]).lines().count(), 2);
 }

@@ -26,6 +26,10 @@ export default async (sage: Sage) => {
 
   sage.phase("implementation");
   const done = await sage.run("implement", {}, { steps: { ...known, "planning/plan": plan } });
+  // Where nothing was changed there is nothing to test.
+  if (done.filesChanged.length > 0) {
+    await sage.run("test.run", {}, { label: "tests", steps: { "implementation/implement": done } });
+  }
   await sage.run("tickets.update", {}, { label: "tickets", steps: { "implementation/implement": done } });
   return { sides: Object.keys(research).length, tickets, done };
 };

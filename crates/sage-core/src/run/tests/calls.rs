@@ -38,7 +38,7 @@ fn returned(story: &mut Story, end: End) {
 }
 
 fn good() -> End {
-    End::Succeeded { result: payload("1"), full: None, artifacts: Vec::new() }
+    End::succeeded(payload("1"))
 }
 
 fn bad() -> End {

@@ -55,7 +55,7 @@ impl Story {
 
 fn succeeded() -> End {
     let result = crate::results::pack_small(&serde_json::Value::Null).unwrap();
-    End::Succeeded { result, full: None, artifacts: vec!["a.md".into()] }
+    End::Succeeded { result, full: None, artifacts: vec!["a.md".into()], changed: None }
 }
 
 fn failed() -> End {

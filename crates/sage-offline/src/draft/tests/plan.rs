@@ -45,7 +45,7 @@ fn a_whole_plan() {
     - [ ] R4: a test shows `charge` failing with `ValueError` "nothing to pay" (`shop/payments.py:11`).
     - [ ] A test calls `refund` (`shop/payments.py:18`).
     - [ ] R5: a test shows `refund` failing with `ValueError` "nothing left" (`shop/payments.py:20`).
-    - [ ] `python3 -m unittest discover` passes.
+    - [ ] `python3 -m unittest discover -s tests` passes.
 
     ### T3 Change `shop/payments.py` (P1)
 
@@ -55,7 +55,7 @@ fn a_whole_plan() {
     - After: T1, T2
     - [ ] R1: the mark at `shop/payments.py:14` is gone, or the specification says why it stays.
     - [ ] R2: those who call it today still work.
-    - [ ] `python3 -m unittest discover` passes.
+    - [ ] `python3 -m unittest discover -s tests` passes.
 
     ### T4 Adapt `shop/orders.py` (P2)
 
@@ -63,7 +63,7 @@ fn a_whole_plan() {
 
     - Files: `shop/orders.py`
     - After: T3
-    - [ ] `python3 -m unittest discover` passes.
+    - [ ] `python3 -m unittest discover -s tests` passes.
 
     ### T5 Bring the documents up to date (P3)
 
@@ -77,7 +77,7 @@ fn a_whole_plan() {
     ### T6 Check the whole (P2)
 
     - After: T5
-    - [ ] `python3 -m unittest discover` passes.
+    - [ ] `python3 -m unittest discover -s tests` passes.
 
     ## Risks
 
@@ -204,7 +204,7 @@ fn a_fix_without_a_plan_has_tickets_from_what_was_found() {
     assert_eq!(ids(&result["tickets"], "title"), ["charge divides by zero"]);
     let acceptance = result["tickets"][0]["acceptance"].as_array().unwrap();
     assert!(acceptance[0].as_str().unwrap().starts_with("A test fails because of it before the change"));
-    assert_eq!(acceptance[1], json!("`python3 -m unittest discover` passes."));
+    assert_eq!(acceptance[1], json!("`python3 -m unittest discover -s tests` passes."));
 }
 
 // covers: R6

@@ -31,7 +31,7 @@ fn a_whole_specification() {
 
     ## Conventions to keep
 
-    - Tests: `python3 -m unittest discover` (`tests/test_shop.py:1`)
+    - Tests: `python3 -m unittest discover -s tests` (`tests/test_shop.py:1`)
 
     ## Requirements (draft)
 

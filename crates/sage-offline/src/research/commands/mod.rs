@@ -9,6 +9,11 @@
 mod node;
 mod python;
 mod recipes;
+mod unittest;
+mod workspace;
+
+pub(crate) use python::build as python_build;
+pub(crate) use workspace::holds as belongs_to_root;
 
 use crate::walk::Tree;
 
@@ -16,6 +21,8 @@ use crate::walk::Tree;
 const MAX_COMMANDS: usize = 8;
 /// Folders with a manifest beyond these are somebody's collection.
 const MAX_FOLDERS: usize = 12;
+/// Larger ones are not written by people.
+const MAX_MANIFEST_BYTES: u64 = 512 * 1024;
 /// Folders deeper than this are examples and fixtures.
 const MAX_DEPTH: usize = 2;
 /// Manifests in folders of these names are not the project's own.
@@ -39,6 +46,8 @@ pub struct Command {
     pub folder: String,
     /// `package.json:7`
     pub evidence: String,
+    /// What the project says that it does: a script, a recipe with those that it needs. Empty for a tool itself.
+    pub definition: String,
 }
 
 impl Command {
@@ -51,8 +60,17 @@ impl Command {
     }
 }
 
-/// What the files of a project say about building, testing and checking it.
+/// What the files of a project say about building, testing and checking it, as much as is worth reading.
 pub fn commands(tree: &Tree) -> Commands {
+    let mut found = all_commands(tree);
+    for list in [&mut found.build, &mut found.test, &mut found.lint] {
+        list.truncate(MAX_COMMANDS);
+    }
+    found
+}
+
+/// All of them.
+pub fn all_commands(tree: &Tree) -> Commands {
     let mut found = Commands::default();
     for folder in folders(tree) {
         let place = Place { tree, folder };
@@ -62,9 +80,6 @@ pub fn commands(tree: &Tree) -> Commands {
         go(&place, &mut found);
         jvm(&place, &mut found);
         recipes::add(&place, &mut found);
-    }
-    for list in [&mut found.build, &mut found.test, &mut found.lint] {
-        list.truncate(MAX_COMMANDS);
     }
     found
 }
@@ -85,18 +100,21 @@ impl Place<'_> {
         self.tree.root.join(self.path(name)).is_file()
     }
 
+    /// From the disk: of a very large project not every file is in the tree.
     fn text(&self, name: &str) -> Option<String> {
-        self.tree.find(&self.path(name)).and_then(|file| self.tree.text(file))
+        let path = self.tree.root.join(self.path(name));
+        let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_MANIFEST_BYTES);
+        small.then(|| std::fs::read_to_string(path).ok()).flatten()
     }
 
     fn command(&self, line: &str, name: &str, number: usize) -> Command {
         let evidence = format!("{}:{number}", self.path(name));
-        Command { line: line.to_string(), folder: self.folder.clone(), evidence }
+        Command { line: line.to_string(), folder: self.folder.clone(), evidence, definition: String::new() }
     }
 }
 
 /// The project itself, then folders with a manifest of a kind that the project itself lacks.
-fn folders(tree: &Tree) -> Vec<String> {
+pub(crate) fn folders(tree: &Tree) -> Vec<String> {
     const MANIFESTS: &[&str] = &[
         "Cargo.toml",
         "package.json",
@@ -112,7 +130,7 @@ fn folders(tree: &Tree) -> Vec<String> {
         let deep = folder.split('/').count() > MAX_DEPTH;
         let foreign = folder.split('/').any(|part| NOT_OURS.contains(&part));
         // A workspace's members are built with it.
-        let member = tree.find(name).is_some();
+        let member = workspace::holds(&tree.root, name);
         if !deep && !foreign && !member && !found.iter().any(|known| known == folder) {
             found.push(folder.to_string());
         }
@@ -157,7 +175,8 @@ fn jvm(place: &Place, found: &mut Commands) {
     if let Some(text) = place.text("pom.xml") {
         let tool = if place.has("mvnw") { "./mvnw" } else { "mvn" };
         found.build.push(place.command(&format!("{tool} -q -B compile"), "pom.xml", 1));
-        found.test.push(place.command(&format!("{tool} -q -B test"), "pom.xml", 1));
+        // Not `-q`: how many tests ran is in what it prints.
+        found.test.push(place.command(&format!("{tool} -B test"), "pom.xml", 1));
         if text.contains("maven-checkstyle-plugin") {
             let at = line_of(&text, "maven-checkstyle-plugin");
             found.lint.push(place.command(&format!("{tool} -q -B checkstyle:check"), "pom.xml", at));

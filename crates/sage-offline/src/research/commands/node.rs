@@ -15,12 +15,12 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
             let Some(body) = scripts.and_then(|scripts| scripts.get(name)).and_then(Value::as_str) else {
                 continue;
             };
-            // What `npm init` writes is no test.
-            if !body.contains("no test specified") {
+            if does_something(body) {
                 // `bun test` is bun's own runner, whatever the script says.
                 let short = *name == "test" && tool != "bun";
                 let line = if short { format!("{tool} test") } else { format!("{tool} run {name}") };
-                commands.push(place.command(&line, "package.json", script_line(&text, name)));
+                let command = place.command(&line, "package.json", script_line(&text, name));
+                commands.push(Command { definition: body.to_string(), ..command });
             }
         }
         commands
@@ -28,6 +28,15 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
     found.build.extend(script(&["build", "compile"]).into_iter().take(1));
     found.test.extend(script(&["test", "test:unit", "tests"]).into_iter().take(1));
     found.lint.extend(script(&["lint", "typecheck", "type-check", "check", "format:check"]));
+}
+
+/// What `npm init` writes is no test, and neither is a script that only says that it succeeded.
+fn does_something(body: &str) -> bool {
+    let talks = |part: &str| {
+        let first = part.split_whitespace().next().unwrap_or_default();
+        ["", "true", ":", "echo", "exit"].contains(&first)
+    };
+    !body.contains("no test specified") && !body.split(['&', ';']).map(str::trim).all(talks)
 }
 
 /// The line of the script, not of a dependency with its name.

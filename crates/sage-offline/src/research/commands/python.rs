@@ -1,6 +1,7 @@
 //! Python projects: pytest where something speaks of it, else unittest; the linters that are set up.
 
-use super::{Commands, Place, line_of};
+use super::{Command, Commands, Place, line_of, unittest};
+use crate::walk::Tree;
 
 /// Files that name pytest, in the order in which they are believed.
 const NAMES_PYTEST: &[&str] = &[
@@ -25,15 +26,31 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
     let prefix = prefix(place);
     let python = format!("{prefix}{}", python(place));
     if let Some(manifest) = manifest {
-        let line = format!("{python} -m compileall -q {}", sources.join(" "));
-        found.build.push(place.command(&line, manifest, 1));
+        found.build.push(place.command(&compile(&python, &sources), manifest, 1));
     }
     if let Some((name, at)) = names_pytest(place) {
         found.test.push(place.command(&format!("{python} -m pytest"), name, at));
-    } else if let Some(path) = unittest(place) {
-        found.test.push(place.command(&format!("{python} -m unittest discover"), &path, 1));
+    } else if let Some(tests) = unittest::tests(place) {
+        let (line, path) = match &tests.needs_pytest {
+            Some(path) => (format!("{python} -m pytest"), path.clone()),
+            None => (tests.line(&python), tests.first.clone()),
+        };
+        found.test.push(place.command(&line, &path, 1));
     }
     lint(place, prefix, found);
+}
+
+fn compile(python: &str, sources: &[String]) -> String {
+    format!("{python} -m compileall -q {}", sources.join(" "))
+}
+
+/// Whether the sources of a project without any manifest can be compiled at all.
+pub(crate) fn build(tree: &Tree) -> Option<Command> {
+    let place = Place { tree, folder: String::new() };
+    let sources = sources(&place);
+    let first = sources.first()?;
+    let python = format!("{}{}", prefix(&place), python(&place));
+    Some(place.command(&compile(&python, &sources), first, 1))
 }
 
 fn lint(place: &Place, prefix: &str, found: &mut Commands) {
@@ -70,7 +87,7 @@ fn sources(place: &Place) -> Vec<String> {
 }
 
 /// Examples and fixtures are not the project.
-fn is_aside(path: &str) -> bool {
+pub(super) fn is_aside(path: &str) -> bool {
     path.split('/').any(|part| ["examples", "example", "fixtures", "testdata", "demo"].contains(&part))
 }
 
@@ -97,15 +114,4 @@ fn names_pytest(place: &Place) -> Option<(&'static str, usize)> {
         let at = text.lines().position(|line| line.contains("pytest"));
         at.map(|at| (*name, at + 1))
     })
-}
-
-/// A test file that uses unittest, or any test file, below this folder.
-fn unittest(place: &Place) -> Option<String> {
-    let start = place.path("");
-    let is_test =
-        |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
-    let mut tests = place.tree.files.iter().filter(|file| is_test(file.name()));
-    // Deeper ones belong to something else.
-    let near = |rest: &&str| rest.matches('/').count() <= 2 && !is_aside(rest);
-    tests.find_map(|file| file.path.strip_prefix(&start).filter(near).map(str::to_string))
 }

@@ -16,7 +16,10 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
         let targets = targets(&text);
         let first = |wanted: &[&str]| -> Option<Command> {
             let target = wanted.iter().find_map(|want| targets.iter().find(|(target, _)| target == want));
-            target.map(|(target, at)| place.command(&format!("{tool} {target}"), name, *at))
+            target.map(|(target, at)| {
+                let definition = recipe(&text, target, &targets, 0);
+                Command { definition, ..place.command(&format!("{tool} {target}"), name, *at) }
+            })
         };
         found.build.extend(first(BUILD));
         found.test.extend(first(TEST));
@@ -27,9 +30,30 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
         (&mut found.test, &["test", "test.sh", "script/test", "scripts/test.sh", "bin/test"]),
         (&mut found.lint, &["lint.sh", "script/lint", "scripts/lint.sh", "bin/lint"]),
     ] {
-        let script = names.iter().find(|name| place.text(name).is_some_and(|text| text.starts_with("#!")));
-        list.extend(script.map(|name| place.command(&format!("./{name}"), name, 1)));
+        let script = names.iter().find_map(|name| {
+            let text = place.text(name).filter(|text| text.starts_with("#!"))?;
+            Some(Command { definition: text, ..place.command(&format!("./{name}"), name, 1) })
+        });
+        list.extend(script);
     }
+}
+
+/// Recipes that need recipes that need recipes say nothing new below this.
+const MAX_DEPTH: usize = 4;
+
+/// The lines of a target, and those of the targets that it needs.
+fn recipe(text: &str, target: &str, targets: &[(&str, usize)], depth: usize) -> String {
+    let Some((_, at)) = targets.iter().find(|(name, _)| *name == target) else { return String::new() };
+    let mut lines = text.lines().skip(at - 1);
+    let head = lines.next().unwrap_or_default();
+    let below =
+        lines.take_while(|line| line.trim().is_empty() || line.starts_with([' ', '\t', '#', '@', '-']));
+    let mut own: Vec<String> = vec![head.to_string()];
+    own.extend(below.filter(|line| !line.trim().is_empty()).map(str::to_string));
+    let needs = head.split_once(':').map_or("", |(_, needs)| needs);
+    let known = needs.split_whitespace().filter(|need| *need != target && depth < MAX_DEPTH);
+    own.extend(known.map(|need| recipe(text, need, targets, depth + 1)).filter(|recipe| !recipe.is_empty()));
+    own.join("\n")
 }
 
 /// `name: ...` at the start of a line, with its number; not `name := value` and no rules of make itself.

@@ -77,7 +77,7 @@ fn go_maven_gradle_and_make() {
     assert_eq!(test, ["go test ./... <- go.mod:1"]);
     assert_eq!(lint, ["go vet ./... <- go.mod:1", "golangci-lint run <- .golangci.yml:1"]);
     let (_, test, _) = commands_of(&[("pom.xml", "<project/>"), ("mvnw", "")]);
-    assert_eq!(test, ["./mvnw -q -B test <- pom.xml:1"]);
+    assert_eq!(test, ["./mvnw -B test <- pom.xml:1"]);
     let (_, test, _) = commands_of(&[("build.gradle.kts", ""), ("gradlew", "")]);
     assert_eq!(test, ["./gradlew test <- build.gradle.kts:1"]);
     let (build, test, _) =

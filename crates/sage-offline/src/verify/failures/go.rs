@@ -37,5 +37,13 @@ fn place(line: &str, package: Option<&str>, places: &Places) -> Option<String> {
 pub fn counts(lines: &[&str]) -> Option<Counts> {
     let count = |start: &str| lines.iter().filter(|line| line.trim_start().starts_with(start)).count();
     let (passed, failed) = (count("--- PASS: "), count("--- FAIL: "));
-    (passed > 0).then_some(Counts { ran: passed + failed, failed })
+    if passed + failed > 0 {
+        // Without `-v` only failures have a line: how many passed is not known.
+        return (passed > 0).then_some(Counts { ran: passed + failed, failed });
+    }
+    let empty = |line: &&&str| line.contains("[no test files]") || line.contains("[no tests to run]");
+    let tested =
+        lines.iter().any(|line| line.starts_with("ok ") && !empty(&line) || line.starts_with("FAIL"));
+    let none = lines.iter().filter(empty).any(|line| line.starts_with(['?', 'o', '\t']));
+    (none && !tested).then_some(Counts::default())
 }

@@ -5,6 +5,7 @@
 
 mod cargo;
 mod go;
+mod jvm;
 mod node;
 mod place;
 mod python;
@@ -40,7 +41,7 @@ pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
     let places = Places { project, dir };
     let lines: Vec<&str> = output.lines().collect();
     let mut found = Vec::new();
-    for family in [cargo::failures, python::failures, node::failures, go::failures] {
+    for family in [cargo::failures, python::failures, node::failures, go::failures, jvm::failures] {
         found.extend(family(&lines, &places));
     }
     if found.is_empty() {
@@ -62,7 +63,8 @@ pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
 /// Nothing where no program said a number.
 pub fn counts(output: &str) -> Option<Counts> {
     let lines: Vec<&str> = output.lines().collect();
-    let all = [cargo::counts(&lines), python::counts(&lines), node::counts(&lines), go::counts(&lines)];
+    let all =
+        [cargo::counts, python::counts, node::counts, go::counts, jvm::counts].map(|family| family(&lines));
     let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
     all.into_iter().flatten().reduce(sum)
 }

@@ -70,6 +70,17 @@ fn place(said: &[&str], places: &Places) -> Vec<String> {
     place.into_iter().collect()
 }
 
+/// `3 passing (5ms)` and `1 failing`; bun says `3 pass` and `0 fail`.
+fn mocha(line: &str) -> Option<Counts> {
+    let (number, rest) = line.split_once(' ')?;
+    let number = number.parse().ok()?;
+    match rest.split(' ').next()? {
+        "passing" | "pass" => Some(Counts { ran: number, failed: 0 }),
+        "failing" | "fail" => Some(Counts { ran: number, failed: number }),
+        _ => None,
+    }
+}
+
 /// `Tests: 1 failed, 2 passed, 3 total`; `Tests  1 failed | 2 passed (3)`; `# tests 3` with `# fail 1`.
 pub fn counts(lines: &[&str]) -> Option<Counts> {
     let mut counts: Option<Counts> = None;
@@ -81,12 +92,19 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
             counts = Some(Counts { ran: number_before(rest, "passed").unwrap_or(0) + failed, failed });
             continue;
         }
+        if let Some(more) = mocha(line) {
+            let known = counts.unwrap_or_default();
+            counts = Some(Counts { ran: known.ran + more.ran, failed: known.failed + more.failed });
+            continue;
+        }
         let Some(rest) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) else { continue };
         let number = |word: &str| rest.strip_prefix(word).and_then(|number| number.trim().parse().ok());
         if let Some(ran) = number("tests ") {
             counts = Some(Counts { ran, failed: 0 });
         } else if let (Some(failed), Some(counts)) = (number("fail "), counts.as_mut()) {
             counts.failed = failed;
+        } else if let (Some(skipped), Some(counts)) = (number("skipped "), counts.as_mut()) {
+            counts.ran = counts.ran.saturating_sub(skipped);
         }
     }
     counts

@@ -66,13 +66,22 @@ fn last_place(trace: &[&str], places: &Places) -> Vec<String> {
 }
 
 /// `Ran 10 tests in 0.1s` and `FAILED (failures=1, errors=2)`; `= 1 failed, 2 passed in 0.1s =`.
+/// Of `skipped=3, failures=1)`.
+fn skipped(facts: &str) -> usize {
+    let mut parts = facts.trim_end_matches(')').split(", ");
+    parts.find_map(|part| part.strip_prefix("skipped=")?.parse().ok()).unwrap_or(0)
+}
+
 pub fn counts(lines: &[&str]) -> Option<Counts> {
     let mut counts: Option<Counts> = None;
     for line in lines {
         if let Some(ran) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test")) {
             let ran = ran.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
             counts = Some(Counts { ran: counts.unwrap_or_default().ran + ran, ..counts.unwrap_or_default() });
+        } else if let (Some(rest), Some(counts)) = (line.strip_prefix("OK ("), counts.as_mut()) {
+            counts.ran = counts.ran.saturating_sub(skipped(rest));
         } else if let (Some(rest), Some(counts)) = (line.strip_prefix("FAILED ("), counts.as_mut()) {
+            counts.ran = counts.ran.saturating_sub(skipped(rest));
             let number = |part: &str| part.split('=').nth(1).and_then(|number| number.parse::<usize>().ok());
             let wrong = rest.trim_end_matches(')').split(", ").filter(|part| !part.starts_with("skipped"));
             counts.failed += wrong.filter_map(number).sum::<usize>();
@@ -81,7 +90,8 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
                 + number_before(line, "error").unwrap_or(0)
                 + number_before(line, "errors").unwrap_or(0);
             let ran = number_before(line, "passed").unwrap_or(0) + failed;
-            if ran > 0 || line.contains("no tests ran") {
+            let other = ["no tests ran", "skipped", "deselected", "xfailed", "xpassed"];
+            if ran > 0 || other.iter().any(|word| line.contains(word)) {
                 counts = Some(Counts { ran, failed });
             }
         }

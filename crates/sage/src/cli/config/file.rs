@@ -25,11 +25,53 @@ pub struct File {
     pub approvals: sage_core::approval::Rules,
     pub switches: Switches,
     pub cache: CacheFile,
+    pub checks: ChecksFile,
     pub gc: GcFile,
     pub scripts: ScriptsFile,
     pub alerts: Option<AlertsFile>,
     pub mcp: BTreeMap<String, McpFile>,
     pub operations: BTreeMap<String, OperationFile>,
+}
+
+/// How the project is built and tested.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, from = "ChecksTable")]
+pub struct ChecksFile {
+    pub all: PartFile,
+    pub backend: PartFile,
+    pub frontend: PartFile,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ChecksTable {
+    build: Option<Lines>,
+    test: Option<Lines>,
+    backend: PartFile,
+    frontend: PartFile,
+}
+
+impl From<ChecksTable> for ChecksFile {
+    fn from(table: ChecksTable) -> ChecksFile {
+        let ChecksTable { build, test, backend, frontend } = table;
+        ChecksFile { all: PartFile { build, test }, backend, frontend }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PartFile {
+    pub build: Option<Lines>,
+    pub test: Option<Lines>,
+}
+
+/// A command line, several, or `false` for none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Lines {
+    Switch(bool),
+    One(String),
+    Many(Vec<String>),
 }
 
 /// An MCP server.

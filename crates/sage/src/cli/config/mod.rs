@@ -2,6 +2,7 @@
 
 mod alerts;
 mod cache;
+mod checks;
 mod encryption;
 mod file;
 mod gc;
@@ -139,6 +140,7 @@ impl Config {
         shown::targets(&mut settings, &file, &targets);
         tell_prices(&mut settings, &file);
         let cache = cache::read(&mut settings, &file)?;
+        checks::check(&mut settings, &file)?;
         let servers = Servers::of(&file, root)?;
         shown::servers(&mut settings, &file, &servers);
         let encryption = encryption::wanted(&mut settings)?;

@@ -10,6 +10,7 @@ use rustix::process::{Resource, getrlimit};
 use super::check::Check;
 use crate::cli::context::{self, user_state};
 use crate::cli::failure::Failure;
+use sage_agents::worktree;
 
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
 /// `git worktree` with all that sage asks of it.
@@ -47,14 +48,13 @@ fn git(version: Option<String>) -> Check {
     Check::good("git", format!("git {version}"))
 }
 
-pub fn repository(directory: Option<&Path>) -> Check {
+/// As a run finds it.
+fn repository(directory: Option<&Path>) -> Check {
     let here = directory.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
-    match here.ancestors().find(|folder| folder.join(".git").exists()) {
-        Some(folder) => Check::good("repository", folder.display().to_string()),
-        None => {
-            Check::warn("repository", "not in a git repository: agents cannot work in worktrees of their own")
-                .hint("git init")
-        }
+    match worktree::repository(&here) {
+        Ok(top) => Check::good("repository", top.display().to_string()),
+        Err(why) => Check::warn("repository", format!("{why}: agents cannot work in worktrees of their own"))
+            .hint(why.hint()),
     }
 }
 

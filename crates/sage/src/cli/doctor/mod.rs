@@ -9,7 +9,7 @@ mod project;
 mod servers;
 
 pub use check::{Check, State};
-pub use machine::{repository, writable};
+pub use machine::writable;
 pub use project::{disk, quick};
 
 use std::path::Path;

@@ -31,7 +31,7 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
         refusal.hints.into_iter().fold(Check::bad("encryption", refusal.message), Check::hint)
     }));
     checks.push(templates(context));
-    checks.push(agents_of(&agents::probe_all(context)?));
+    checks.push(agents_of(&agents::probe_all(context)?, context.config.file.agent.as_deref()));
     checks.extend(servers::checks(context)?);
     checks.push(targets(context));
     checks.extend([limits(context), supervisor(&engine), abandoned(&engine)]);
@@ -121,12 +121,20 @@ fn templates(context: &Context) -> Check {
     }
 }
 
-fn agents_of(rows: &[Row]) -> Check {
+/// Steps that name no agent need the default one; `offline` is always there.
+fn agents_of(rows: &[Row], default: Option<&str>) -> Check {
+    let chosen = default.and_then(|name| rows.iter().find(|row| row.name == name));
+    if let Some(row) = chosen.filter(|row| !row.can_start()) {
+        let check = Check::bad("agents", format!("the default agent `{}` is {}", row.name, row.told()));
+        return row.hint.iter().cloned().fold(check, Check::hint).hint("agent = \"offline\" in sage.toml");
+    }
     let usable: Vec<&String> = rows.iter().filter(|row| row.is_usable()).map(|row| &row.name).collect();
     if !usable.is_empty() {
         return Check::good("agents", format!("{} (sage agents)", listed(&usable)));
     }
-    let check = Check::bad("agents", "none can be used");
+    let name = default.unwrap_or("offline");
+    let check =
+        Check::warn("agents", format!("only `{name}` is ready: no agent that writes code is installed"));
     let told = rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.hint.as_ref()?)));
     told.fold(check, Check::hint)
         .hint("[agents.<name>] command = [...] in sage.toml: any program is an agent")

@@ -31,9 +31,49 @@ fn perform(request: &Request) -> Result<Answer, Trouble> {
         "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
         "skills.discover" => own(skills::discover(&request.project, &request.title, &request.params))?,
         "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
-        _ => sage_offline::perform(request)?,
+        _ => sage_offline::perform(&with_commands(request)?)?,
     };
     Ok(Answer { result: Some(result), ..Answer::default() })
+}
+
+/// Checks are told which commands sage.toml names, as it is now: a person may have named them since the run began.
+fn with_commands(request: &Request) -> Result<Request, Trouble> {
+    let what = match request.operation.as_str() {
+        "build.verify" => "build",
+        "test.run" | "test.regression" => "test",
+        _ => return Ok(request.clone()),
+    };
+    let text = |name: &str| request.params.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let context = context(request)?;
+    let named = context.config.file.check_commands(what, text("part").unwrap_or("all"));
+    let mut request = Request { named, run_began_s: began_s(&run()), ..request.clone() };
+    if let Some(step) = text("of") {
+        match worktree_of(&context, step)? {
+            Some(place) => request.project = place,
+            // One in which nothing was changed is gone.
+            None => request.absent = Some(format!("`{step}` left no worktree")),
+        }
+    }
+    Ok(request)
+}
+
+/// Where a step of this run worked, if it had a worktree and changed something in it.
+fn worktree_of(context: &Context, step: &str) -> Result<Option<PathBuf>, Trouble> {
+    let worktrees = context.project.dir.join("worktrees");
+    let unreadable = |source| Trouble::Unreadable { path: worktrees.clone(), source };
+    let leases = sage_agents::worktree::list_of(&worktrees, &run()).map_err(unreadable)?;
+    let Some(lease) = leases.found.into_iter().find(|lease| lease.step == step) else { return Ok(None) };
+    // The project may be a folder of its repository.
+    let root = &context.project.root;
+    let top = sage_agents::worktree::repository(root).unwrap_or_else(|_| root.clone());
+    let within = root.strip_prefix(&top).unwrap_or(Path::new("")).to_path_buf();
+    Ok(Some(lease.path.join(within)))
+}
+
+/// A run's id begins with its time.
+fn began_s(run: &str) -> Option<u64> {
+    let id: ulid::Ulid = run.strip_prefix("run_")?.parse().ok()?;
+    Some(id.timestamp_ms() / 1_000)
 }
 
 fn run() -> String {
@@ -51,11 +91,7 @@ fn told(trouble: Trouble) -> Answer {
     if let Trouble::UnknownOperation(_) = trouble {
         message.push_str("; choose an agent: `sage agents` shows who is there, `--agent NAME` takes one");
     }
-    let partial = match trouble {
-        Trouble::Failed { partial, .. } => Some(partial),
-        _ => None,
-    };
-    Answer { result: None, error: Some(message), invalid, partial }
+    Answer { result: None, error: Some(message), invalid, partial: None }
 }
 
 /// What the engine wrote for this attempt.
@@ -90,6 +126,7 @@ fn read(operation: String, project: &Path, input: &Value) -> Request {
         inputs: map("inputs"),
         steps,
         item: input.get("item").cloned(),
+        ..Request::default()
     }
 }
 

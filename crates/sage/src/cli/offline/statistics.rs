@@ -27,12 +27,8 @@ fn told(run: &Run, stages: &[StepView]) -> Value {
     let (sequential, parallel) = (metrics.sequential_time, metrics.parallel_time);
     let (saved, share) = (metrics.time_saved, metrics.percentage_saved);
     let failed = stages.iter().filter(|stage| stage.state == "failed").count();
-    let summary = format!(
-        "{} stages in {}, {} if sequential ({share} % saved), {failed} failed",
-        stages.len(),
-        time_text(parallel),
-        time_text(sequential),
-    );
+    let summary =
+        format!("{} stages in {}{}, {failed} failed", stages.len(), time_text(parallel), compared(&metrics));
     json!({
         "summary": summary,
         "document": document(run, stages, &summary),
@@ -47,6 +43,15 @@ fn told(run: &Run, stages: &[StepView]) -> Value {
         "tokens": metrics.total_tokens,
         "costUsd": metrics.cost_usd,
     })
+}
+
+/// What running stages at once was worth: where nothing was saved, that is said.
+fn compared(metrics: &WorkflowMetrics) -> String {
+    let sequential = time_text(metrics.sequential_time);
+    match metrics.percentage_saved {
+        share if share > 0.0 => format!(", {sequential} if sequential ({share} % saved)"),
+        _ => format!(", {sequential} if sequential (nothing saved by running stages at once)"),
+    }
 }
 
 fn document(run: &Run, stages: &[StepView], summary: &str) -> String {
@@ -65,4 +70,23 @@ fn document(run: &Run, stages: &[StepView], summary: &str) -> String {
     }
     text.push_str("\nUntil this stage; counted from the run's journal.\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: P2, R18
+    #[test]
+    fn lost_time_is_not_a_saving() {
+        let metrics = |sequential_time: u64, percentage_saved: f64| WorkflowMetrics {
+            sequential_time,
+            percentage_saved,
+            ..WorkflowMetrics::default()
+        };
+        assert_eq!(compared(&metrics(2_000, 50.0)), ", 2.0s if sequential (50 % saved)");
+        let nothing = ", 0.8s if sequential (nothing saved by running stages at once)";
+        assert_eq!(compared(&metrics(800, -4.9)), nothing);
+        assert_eq!(compared(&metrics(800, 0.0)), nothing);
+    }
 }

@@ -41,7 +41,8 @@ pub fn text(run: &Run, facts: &Facts, name: &str, description: Option<&str>) -> 
 fn default_description(title: &str, facts: &Facts) -> String {
     let said = facts.steps.iter().rev().find_map(|step| step.result["summary"].as_str());
     let said = said.map(|text| printable(text.lines().next().unwrap_or_default())).unwrap_or_default();
-    let text = format!("{title}: what was asked, found and checked when it was last done. {said}");
+    let checked = if facts.commands.is_empty() { "asked and found" } else { "asked, found and checked" };
+    let text = format!("{title}: what was {checked} when it was last done. {said}");
     text.trim_end().chars().take(MAX_DESCRIPTION).collect()
 }
 

@@ -38,6 +38,7 @@ pub struct StepFacts {
 impl Facts {
     /// `from` names the steps that matter; without any it is all of the workflow's own.
     pub fn gather(run: &Run, blobs: &Blobs, from: &[String], name: &str) -> Result<Facts, Failure> {
+        refuse_unmade_checks(run)?;
         refuse_failed_checks(run, blobs)?;
         let ids = if from.is_empty() { all(run) } else { named(run, from)? };
         let mut facts = Facts { handed: handed(run, blobs, name), ..Facts::default() };
@@ -156,6 +157,20 @@ fn named(run: &Run, from: &[String]) -> Result<Vec<StepId>, Failure> {
         }
     }
     Ok(ids)
+}
+
+/// Where a workflow has checks, one of them must have been made: a run that only skipped them has shown nothing.
+fn refuse_unmade_checks(run: &Run) -> Result<(), Failure> {
+    let checks: Vec<StepId> = run.step_ids().filter(|&id| run.operation(id).is_check()).collect();
+    let made = |id: &StepId| matches!(run.step(*id).state, State::Succeeded) && !run.step(*id).degraded;
+    match checks.first().filter(|_| !checks.iter().any(made)) {
+        None => Ok(()),
+        Some(&id) => Err(Failure::usage(format!(
+            "step `{}` did not run; skills are saved only from runs whose checks ran and passed",
+            run.step(id).path
+        ))
+        .hint(format!("sage result {} {}", argument(&run.feature), run.step(id).path))),
+    }
 }
 
 /// A run can succeed and its tests can have failed: what a step reports counts, too.

@@ -31,6 +31,11 @@ fn refuse_unready(book: &Book, ticket: &Ticket) -> Result<(), Failure> {
     let force = sage("tickets run").arg(id).arg("--force").comment("runs it anyway").to_string();
     Err(match book.standing(ticket) {
         Standing::Ready => return Ok(()),
+        Standing::Person => {
+            return Err(Failure::usage(format!("{id} is a decision for a person: a run cannot make it"))
+                .hint(sage("tickets show").arg(id))
+                .hint(sage("tickets done").arg(id).option("-m", "<what was decided>")));
+        }
         Standing::InProgress => {
             let run = ticket.run.as_deref().map_or(String::new(), |run| format!(" by {run}"));
             Failure::new(Kind::Conflict, format!("{id} is in progress{run}"))

@@ -75,8 +75,9 @@ fn all(context: &Context, store: &Store, args: &RunArgs, flags: &run::Args) -> R
         }
     }
     if tried.is_empty() {
-        eprintln!("no ticket is ready");
-        command_line::tell("sage tickets list");
+        let decides = !store.read().map_err(failure)?.free().is_empty();
+        eprintln!("no ticket is ready for a run");
+        command_line::tell(command_line::sage(if decides { "tickets ready" } else { "tickets list" }));
     }
     Ok(first_bad.unwrap_or(ExitCode::SUCCESS))
 }

@@ -9,7 +9,7 @@ use super::super::failure::Failure;
 use super::super::table::print_table;
 use super::super::{print, print_json};
 use super::{belong, warn};
-use crate::command_line::{sage, tell};
+use crate::command_line::{CommandLine, sage, tell};
 use crate::display::text::{clean, lines as text_lines};
 
 #[derive(Debug, Default, clap::Args)]
@@ -18,7 +18,7 @@ pub struct Filter {
     #[arg(long)]
     all: bool,
     /// Only those that stand so
-    #[arg(long, value_parser = ["ready", "blocked", "inProgress", "done", "cancelled"])]
+    #[arg(long, value_parser = ["ready", "person", "blocked", "inProgress", "done", "cancelled"])]
     state: Option<String>,
     /// Only those of this feature
     #[arg(long)]
@@ -39,7 +39,7 @@ pub fn list(book: &Book, filter: &Filter, json: bool) -> Result<ExitCode, Failur
         filter.state.as_ref().map_or(shown, |state| standing == state)
             && feature.as_ref().is_none_or(|feature| ticket.feature.as_ref() == Some(feature))
     };
-    let ready: Vec<&Ticket> = book.ready().into_iter().filter(fits).collect();
+    let ready: Vec<&Ticket> = book.free().into_iter().filter(fits).collect();
     let rest = |wanted: Standing| {
         book.tickets.iter().filter(fits).filter(move |ticket| book.standing(ticket) == wanted)
     };
@@ -69,22 +69,37 @@ pub fn list(book: &Book, filter: &Filter, json: bool) -> Result<ExitCode, Failur
 }
 
 pub fn ready(book: &Book, json: bool) -> Result<ExitCode, Failure> {
-    let ready = book.ready();
+    let ready = book.free();
     if json {
         return rows(book, &ready);
     }
     warn(book);
-    match ready.first() {
-        Some(first) => {
-            table(book, &ready);
-            tell(sage("tickets run").arg(clean(&first.id)));
-        }
-        None => {
-            eprintln!("no ticket is ready");
-            tell("sage tickets list");
-        }
+    if ready.is_empty() {
+        eprintln!("no ticket is ready");
+        tell("sage tickets list");
+    } else {
+        table(book, &ready);
+        hint_next(ready);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to type for the first ticket that a run can work on, and for the first that a person decides.
+pub fn hint_next<'a>(tickets: impl IntoIterator<Item = &'a Ticket>) {
+    let (people, runs): (Vec<&Ticket>, Vec<&Ticket>) = tickets.into_iter().partition(|ticket| ticket.person);
+    if let Some(first) = people.first() {
+        eprintln!("note: {} is a decision for a person", clean(&first.id));
+        tell(sage("tickets show").arg(clean(&first.id)));
+        tell(decide(&first.id));
+    }
+    if let Some(first) = runs.first() {
+        tell(sage("tickets run").arg(clean(&first.id)));
+    }
+}
+
+/// Closes a ticket that is a decision.
+fn decide(id: &str) -> CommandLine {
+    sage("tickets done").arg(clean(id)).option("-m", "<what was decided>")
 }
 
 fn rows(book: &Book, tickets: &[&Ticket]) -> Result<ExitCode, Failure> {
@@ -165,8 +180,10 @@ pub fn show(book: &Book, ticket: &Ticket, json: bool) -> Result<ExitCode, Failur
     };
     say("notes", &ticket.notes.iter().map(note).collect::<Vec<_>>());
     print(format_args!("{}\n", lines.join("\n")));
-    if standing == Standing::Ready {
-        tell(sage("tickets run").arg(clean(&ticket.id)));
+    match standing {
+        Standing::Ready => tell(sage("tickets run").arg(clean(&ticket.id))),
+        Standing::Person => tell(decide(&ticket.id)),
+        _ => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -92,7 +92,7 @@ impl Canned {
     }
 
     pub fn done_with(self, step: &str, ms: u64, usage: Usage) -> Canned {
-        let end = End::Succeeded { result: payload(&json!({"ok": true})), full: None, artifacts: vec![] };
+        let end = End::succeeded(payload(&json!({"ok": true})));
         let attempt = self.run.step(self.run.find(step).expect("a step")).attempts;
         self.event(StepFinished::new(step.into(), attempt, end, ms, usage))
     }

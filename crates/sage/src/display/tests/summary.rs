@@ -212,8 +212,12 @@ phases:
 // covers: R10, R18, R19
 #[test]
 fn what_was_saved_and_what_is_only_estimated_is_told_apart() {
-    let end =
-        || End::Succeeded { result: payload(&json!(1)), full: Some(payload(&json!([1]))), artifacts: vec![] };
+    let end = || End::Succeeded {
+        result: payload(&json!(1)),
+        full: Some(payload(&json!([1]))),
+        artifacts: vec![],
+        changed: None,
+    };
     let filtered = Filtered {
         bytes_before: 180_400,
         bytes_after: 7_912,

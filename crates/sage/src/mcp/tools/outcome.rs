@@ -7,7 +7,7 @@ use sage_core::event::PauseReason;
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status};
 use sage_core::verdict::Verdict;
-use sage_core::wire::{Progress, Summary};
+use sage_core::wire::{self, Progress, Summary};
 use sage_engine::open::Snapshot;
 use serde_json::{Value, json};
 
@@ -73,7 +73,8 @@ fn text(run: &Run) -> String {
         }
         _ => format!("{} has the results", call_text("sage_result", feature)),
     };
-    let errors: String = sage_core::wire::errors(run).iter().take(5).map(|it| format!("\n{it}")).collect();
+    let errors = wire::errors(run).into_iter().chain(wire::reasons(run));
+    let errors: String = errors.take(5).map(|it| format!("\n{it}")).collect();
     cut(&format!("{head}; {next}{errors}"), 2_000)
 }
 

@@ -1,0 +1,53 @@
+//! Checks: steps whose result must say `passed: true` (`expect: {passed: true}`).
+//!
+//! ```text
+//! passed: true -> succeeded     passed: false -> failed     anything else -> unknown
+//! unknown: `resume` makes the check again, `approve` goes on without it (degraded), `reject` fails it
+//! ```
+//! A check that was not made is never a pass, and what depends on it does not start.
+
+use std::sync::Arc;
+
+use crate::event::{Payload, StepAnswered};
+use crate::policy::FailureClass;
+use crate::run::step::{Failure, Output, State};
+use crate::run::{Run, StepId};
+use crate::template::Operation;
+
+impl Operation {
+    /// A switch of `expect`.
+    pub fn expects(&self, name: &str) -> Option<bool> {
+        self.expect.as_ref()?.get(name)?.as_bool()
+    }
+
+    /// Its result says whether something passed.
+    pub fn is_check(&self) -> bool {
+        self.expects("passed") == Some(true)
+    }
+}
+
+impl Run {
+    /// Waits for a person because its check could not be made.
+    pub fn is_unchecked(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        let unchecked = |failure: &Failure| failure.class == FailureClass::Unchecked;
+        matches!(step.state, State::Unknown) && step.failure.as_deref().is_some_and(unchecked)
+    }
+
+    pub(super) fn unchecked(&mut self, id: StepId, message: &str, partial: Option<&Payload>) {
+        let (class, message) = (FailureClass::Unchecked, message.to_string());
+        let step = self.step_mut(id);
+        step.unknown = false;
+        step.failure = Some(Box::new(Failure { class, message, partial: partial.cloned() }));
+        self.transition(id, State::Unknown);
+    }
+
+    /// A person takes the run on although the check was not made. Its result still says that it was not.
+    pub(super) fn go_without(&mut self, id: StepId, event: &StepAnswered, now: u64) {
+        let partial = self.step(id).failure.as_ref().and_then(|failure| failure.partial.clone());
+        let step = self.step_mut(id);
+        step.output = Some(Arc::new(Output::leaf(partial.unwrap_or_else(|| event.result.clone()))));
+        step.degraded = true;
+        self.settle(id, State::Succeeded, now);
+    }
+}

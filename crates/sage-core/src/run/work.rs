@@ -1,0 +1,120 @@
+//! What steps say and show about the work that they were to do: files changed, tasks left open, tests that failed.
+//!
+//! Whether files were changed is measured where that was possible, and else taken from the result (`filesChanged`).
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::role::Role;
+use crate::run::step::{Output, State, Step};
+use crate::run::{Run, StepId};
+use crate::template::Operation;
+
+/// The work of one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub path: Arc<str>,
+    /// It was to change something.
+    pub implements: bool,
+    /// `None` where nobody knows.
+    pub changed: Option<bool>,
+    /// Tasks that it left open.
+    pub open: usize,
+    /// It says itself that tests fail.
+    pub tests_failed: bool,
+}
+
+/// The shape that work gives: only with `filesChanged` is `open` a list of tasks.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    files_changed: Vec<IgnoredAny>,
+    #[serde(default)]
+    open: Vec<IgnoredAny>,
+    #[serde(default)]
+    tests: Option<Tests>,
+}
+
+#[derive(Deserialize)]
+struct Tests {
+    #[serde(default)]
+    passed: Option<bool>,
+}
+
+/// Operations whose name says that they change something, whoever does them.
+const IMPLEMENTS: &[&str] =
+    &["implement", "implement.fix", "implement.backend", "implement.frontend", "swarm.implement"];
+
+impl Operation {
+    /// It is to change files: by its role or its name, unless `expect: {changes: false}` says otherwise.
+    pub fn implements(&self) -> bool {
+        let named = IMPLEMENTS.contains(&self.type_name.as_str());
+        (named || self.role == Some(Role::Implementer)) && self.expects("changes") != Some(false)
+    }
+}
+
+impl Run {
+    /// Of the last round of all steps that succeeded and told or showed something about their work. A result that is
+    /// too large for the journal is not read.
+    pub fn work(&self) -> Vec<Work> {
+        let last = |&id: &StepId| {
+            let step = self.step(id);
+            let own = step.item.map_or(id, |(fan, _)| fan);
+            let newest = step.call.is_some() || self.meant(step.scope, step.plan_step) == own;
+            step.children.is_none() && newest && matches!(step.state, State::Succeeded)
+        };
+        self.step_ids().filter(last).filter_map(|id| self.work_of(id)).collect()
+    }
+
+    fn work_of(&self, id: StepId) -> Option<Work> {
+        let (step, operation) = (self.step(id), self.operation(id));
+        let implements = operation.implements();
+        let (measured, report) = told(step);
+        let changed = measured.or(report.as_ref().map(|report| !report.files_changed.is_empty()));
+        let open = report.as_ref().map_or(0, |report| report.open.len());
+        let tests = report.and_then(|report| report.tests).and_then(|tests| tests.passed);
+        let (path, tests_failed) = (step.path.clone(), tests == Some(false));
+        let says = implements || open > 0 || tests_failed;
+        says.then_some(Work { path, implements, changed, open, tests_failed })
+    }
+
+    /// There were steps that should change something, and none of them did.
+    pub fn changed_nothing(&self) -> bool {
+        let work: Vec<Work> = self.work().into_iter().filter(|work| work.implements).collect();
+        let none = |work: &Work| work.changed == Some(false);
+        !work.is_empty() && work.iter().all(none)
+    }
+
+    /// Why a run that reached its end is not a plain success, beside steps that failed.
+    pub fn shortfalls(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for work in self.work().iter().filter(|work| work.tests_failed) {
+            found.push(format!("{} says that tests fail", work.path));
+        }
+        let without = |id: &StepId| self.went_without(*id);
+        found.extend(
+            self.step_ids().filter(without).map(|id| format!("{} was not checked", self.step(id).path)),
+        );
+        if self.changed_nothing() {
+            found.push("no file was changed".to_string());
+        }
+        found
+    }
+
+    /// A person went on although its check was not made.
+    fn went_without(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        matches!(step.state, State::Succeeded)
+            && step.failure.as_ref().is_some_and(|it| it.class == crate::policy::FailureClass::Unchecked)
+    }
+}
+
+fn told(step: &Step) -> (Option<bool>, Option<Report>) {
+    let Some(Output::Leaf { result, full, changed, .. }) = step.output.as_deref() else {
+        return (None, None);
+    };
+    let json = full.as_ref().unwrap_or(result).json.as_ref();
+    (*changed, json.and_then(|json| serde_json::from_str(json.get()).ok()))
+}
