@@ -30,10 +30,14 @@ pub struct Note {
 pub fn take(stderr: &mut Captured) -> Note {
     let said = stderr.tail.trim_end();
     let start = said.rfind('\n').map_or(0, |newline| newline + 1);
-    let Some(note) = parse(&said[start..]) else {
+    let line = said[start..].to_string();
+    let Some(note) = parse(&line) else {
         return Note::default();
     };
     stderr.tail.truncate(start);
+    if let Some(said) = stderr.text.trim_end().strip_suffix(&line).map(str::len) {
+        stderr.text.truncate(said);
+    }
     note
 }
 

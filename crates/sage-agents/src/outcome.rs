@@ -1,15 +1,19 @@
 //! How the end of a process becomes the outcome of an attempt. Shared by everything that runs a program.
 
+use sage_core::headline::{Stream, headline};
 use sage_core::policy::FailureClass;
 use sage_core::port::{Refusal, StepOutcome, Usage};
+use sage_core::text::{last_state, without_escapes};
 use serde_json::Value;
 
 use crate::process::{Captured, End, signal_name};
 
-/// Lines of stderr that a message quotes.
-const QUOTED_LINES: usize = 5;
+/// Lines of output that a message quotes below its first line.
+const QUOTED_LINES: usize = 10;
 /// Characters of a quote: enough for an error, not for a dump.
-const QUOTED_CHARS: usize = 600;
+const QUOTED_CHARS: usize = 1_500;
+/// So much of a stream is searched for the line that says what went wrong.
+const SEARCHED_BYTES: usize = 256 * 1024;
 
 /// Why there is no result, before usage and partial work are added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,17 +64,32 @@ pub fn exit_code(end: &End) -> Result<i32, Miss> {
     }
 }
 
-/// `exit code 3: last lines of stderr`, or of stdout when stderr has nothing to say.
+/// `exit code 3: what went wrong`, and below it the last lines of the stream that says so, if there are more.
 pub fn exit_message(code: i32, stdout: &Captured, stderr: &Captured) -> String {
-    let quote = [stderr, stdout].map(|stream| last_lines(&stream.tail));
-    match quote.iter().find(|quote| !quote.is_empty()) {
-        Some(quote) => format!("exit code {code}: {quote}"),
-        None => format!("exit code {code}"),
+    let Some(found) = headline(searched(stdout), searched(stderr)) else {
+        return format!("exit code {code}");
+    };
+    let quote = last_lines(match found.stream {
+        Stream::Stdout => &stdout.tail,
+        Stream::Stderr => &stderr.tail,
+    });
+    let head = format!("exit code {code}: {}", found.text);
+    if quote.contains('\n') { format!("{head}\n{quote}") } else { head }
+}
+
+/// The whole stream where it is there and not too long, else its end.
+fn searched(stream: &Captured) -> &str {
+    if stream.truncated || stream.text.is_empty() {
+        return &stream.tail;
     }
+    let start = stream.text.len().saturating_sub(SEARCHED_BYTES);
+    &stream.text[stream.text.ceil_char_boundary(start)..]
 }
 
 pub fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let text = without_escapes(text);
+    let lines = text.split('\n').map(|line| last_state(line).trim_end());
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let quote = lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n");
     let surplus = quote.chars().count().saturating_sub(QUOTED_CHARS);
     quote.chars().skip(surplus).collect()
@@ -90,15 +109,27 @@ pub fn excerpt(text: &str) -> String {
 mod tests {
     use super::*;
 
+    // covers: R8
     #[test]
-    fn messages_quote_the_end_of_stderr() {
-        let stream = |text: &str| Captured { tail: text.to_string(), ..Captured::default() };
-        let many = "1\n2\n3\n4\n5\n6\n\n7\n";
-        assert_eq!(exit_message(3, &stream("out"), &stream(many)), "exit code 3: 3\n4\n5\n6\n7");
+    fn messages_begin_with_what_went_wrong_and_quote_the_end() {
+        let stream = |text: &str| {
+            let (text, tail) = (text.to_string(), text.to_string());
+            Captured { text, tail, ..Captured::default() }
+        };
+        let many: String = (1..=13).map(|n| format!("{n}\n\n")).collect();
+        let quoted: Vec<String> = (4..=13).map(|n| n.to_string()).collect();
+        let expected = format!("exit code 3: 13\n{}", quoted.join("\n"));
+        assert_eq!(exit_message(3, &stream("out"), &stream(&many)), expected);
         assert_eq!(exit_message(3, &stream("out\n"), &stream(" \n")), "exit code 3: out");
         assert_eq!(exit_message(3, &stream(""), &stream("")), "exit code 3");
-        let long = exit_message(1, &stream(""), &stream(&"ä".repeat(5_000)));
-        assert!(long.chars().count() < QUOTED_CHARS + 20);
+        let trace = "Traceback (most recent call last):\n  File \"x\"\n    1 +\n       ^\nKeyError: 'a'\n";
+        let told = exit_message(1, &stream("3 orders\n"), &stream(trace));
+        assert_eq!(told, format!("exit code 1: KeyError: 'a'\n{}", trace.trim_end()));
+        let long = exit_message(1, &stream(""), &stream(&"ä\n".repeat(5_000)));
+        assert!(long.chars().count() < QUOTED_CHARS + 300);
+        let cut = Captured { truncated: true, ..stream("the first 8 MiB\n") };
+        let cut = Captured { tail: "error: at the end\n".into(), ..cut };
+        assert_eq!(exit_message(1, &stream(""), &cut), "exit code 1: error: at the end");
         assert_eq!(excerpt(&"x".repeat(100)).chars().count(), 81);
     }
 }

@@ -45,6 +45,7 @@ impl Thresholds {
     }
 }
 
+/// Time and tokens warn first; lost context, lost work and failing attempts are critical at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Level {
@@ -82,15 +83,19 @@ pub fn alerts(metrics: &WorkflowMetrics, limits: &Thresholds) -> Vec<Alert> {
     let critical = above(Metric::TotalTime, Level::Critical, time, ms(limits.time_critical_ms));
     let late = critical.or_else(|| above(Metric::TotalTime, Level::Warn, time, ms(limits.time_warn_ms)));
     let kept = limits.resume.zip(metrics.resume_success).filter(|(least, kept)| kept < least);
-    let lost =
-        kept.map(|(limit, value)| Alert { metric: Metric::ResumeSuccess, level: Level::Warn, value, limit });
+    let lost = kept.map(|(limit, value)| Alert {
+        metric: Metric::ResumeSuccess,
+        level: Level::Critical,
+        value,
+        limit,
+    });
     let (tokens, reloads) = (metrics.total_tokens as f64, f64::from(metrics.context_reloads));
     let all = [
         late,
         above(Metric::TotalTokens, Level::Warn, tokens, limits.tokens.map(|tokens| tokens as f64)),
-        above(Metric::ContextReloads, Level::Warn, reloads, limits.reloads.map(f64::from)),
+        above(Metric::ContextReloads, Level::Critical, reloads, limits.reloads.map(f64::from)),
         lost,
-        above(Metric::ErrorRate, Level::Warn, metrics.error_rate, limits.errors),
+        above(Metric::ErrorRate, Level::Critical, metrics.error_rate, limits.errors),
     ];
     all.into_iter().flatten().collect()
 }
@@ -122,15 +127,14 @@ mod tests {
             (m.total_time, m.total_tokens, m.context_reloads) = (300_001, 100_001, 1);
             (m.resume_success, m.error_rate) = (Some(0.899), 0.051);
         });
-        let warn = |metric| (metric, Level::Warn);
         let all = [
-            Metric::TotalTime,
-            Metric::TotalTokens,
-            Metric::ContextReloads,
-            Metric::ResumeSuccess,
-            Metric::ErrorRate,
+            (Metric::TotalTime, Level::Warn),
+            (Metric::TotalTokens, Level::Warn),
+            (Metric::ContextReloads, Level::Critical),
+            (Metric::ResumeSuccess, Level::Critical),
+            (Metric::ErrorRate, Level::Critical),
         ];
-        assert_eq!(told(&above, &usual), all.map(warn));
+        assert_eq!(told(&above, &usual), all);
         assert_eq!(told(&above, &Thresholds::off()), []);
         let late = metrics(|m| m.total_time = 600_001);
         let alert = &alerts(&late, &usual)[0];

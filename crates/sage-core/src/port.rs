@@ -4,6 +4,7 @@
 //! twice with the same key; an executor that can notice (an agent's session) should.
 
 mod ask;
+mod crowd;
 mod evaluator;
 mod fork;
 pub mod script;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+pub use crowd::Crowd;
 pub use evaluator::{Evaluator, Unguarded};
 pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
@@ -84,6 +86,8 @@ pub struct StepCx {
     pub questions: Questions,
     /// Where it is told what a successful attempt did to the project, if somebody wants to know.
     pub watch: Option<Watch>,
+    /// What its programs lose by others that run at the same time.
+    pub crowd: Crowd,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 

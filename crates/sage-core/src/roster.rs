@@ -78,7 +78,7 @@ impl RosterRow {
             working: run.step_ids().filter_map(|id| Working::of(run, id, now_ms, progress)).collect(),
             asking: run
                 .step_ids()
-                .filter(|&id| asks(run, id))
+                .filter(|&id| run.waits_for_person(id))
                 .map(|id| run.step(id).path.to_string())
                 .collect(),
         }
@@ -89,7 +89,7 @@ impl Working {
     fn of(run: &Run, id: StepId, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> Option<Working> {
         let step = run.step(id);
         let State::Running(running) = &step.state else { return None };
-        if running.ask.is_some() || step.children.is_some() {
+        if run.waits_for_person(id) || step.children.is_some() {
             return None;
         }
         let seen = progress(id).unwrap_or(0).max(running.since_ms);
@@ -101,14 +101,6 @@ impl Working {
             idle_ms: now_ms.saturating_sub(seen),
             tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
         })
-    }
-}
-
-fn asks(run: &Run, id: StepId) -> bool {
-    match &run.step(id).state {
-        State::Running(running) => running.ask.is_some(),
-        State::Unknown => true,
-        _ => false,
     }
 }
 

@@ -2,8 +2,10 @@
 //! as truth.
 
 mod asks;
+mod compare;
 mod metrics;
 mod monitor;
+mod progress;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,8 +14,10 @@ use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
+pub use compare::{Comparison, is_reached, is_sequential_run_of};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
+pub use progress::{Progress, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -30,28 +34,6 @@ pub fn size_text(bytes: u64) -> String {
         1_000..99_950 => format!("{:.1} KB", bytes as f64 / 1e3),
         99_950..999_500 => format!("{:.0} KB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Progress {
-    pub completed: u32,
-    pub total: u32,
-    pub percentage: u32,
-}
-
-impl Progress {
-    pub fn of(run: &Run) -> Progress {
-        let (completed, total) = (run.tally.settled, run.tally.total);
-        // As long as a script has not returned there may be more.
-        let most = if run.open_scripts().is_empty() { 100 } else { 99 };
-        let percentage = match total {
-            0 if run.scopes[0].open_phases == 0 => 100,
-            0 => 0,
-            total => (u64::from(completed) * 100 / u64::from(total)) as u32,
-        };
-        Progress { completed, total, percentage: percentage.min(most) }
     }
 }
 
@@ -238,26 +220,22 @@ pub fn verdict_of(run: &Run) -> Option<Verdict> {
     }
 }
 
-/// The first open phase of the run that is not judged yet, else the last one.
-pub fn current_phase(run: &Run) -> Option<String> {
-    let phases = &run.scopes[0].phases;
-    let open = phases.iter().find(|&&p| run.phase(p).open && run.phase(p).judged.is_none());
-    let shown =
-        open.or_else(|| phases.iter().rev().find(|&&p| run.phase(p).judged.is_some())).or(phases.first())?;
-    Some(run.phase_path(*shown))
+/// Steps that failed by themselves, innermost first in plan order: those around them failed because of these. A
+/// script fails by itself and says where, a workflow by taking too long. What a script handled is not among them.
+pub fn failed_steps(run: &Run) -> Vec<StepId> {
+    let is_failed = |id: StepId| matches!(run.step(id).state, State::Failed);
+    let own = |id: StepId| run.calls(id).is_some() || !run.children(id).into_iter().any(is_failed);
+    let failed = |&id: &StepId| is_failed(id) && own(id) && !run.is_handled(id);
+    run.step_ids().filter(failed).collect()
 }
 
-/// Every failure that nobody has dealt with, innermost steps only: those around them failed because of these.
+/// What went wrong, one text for each step that failed by itself.
 pub fn errors(run: &Run) -> Vec<String> {
-    let innermost = |id: &StepId| {
-        let failed = run.step(*id).children.is_none() && matches!(run.step(*id).state, State::Failed);
-        failed && !run.is_handled(*id)
-    };
     let text = |id: StepId| {
         let step = run.step(id);
         step.failure.as_ref().map(|f| format!("{}: {} ({})", step.path, f.message, f.class.name()))
     };
-    run.step_ids().filter(innermost).filter_map(text).collect()
+    failed_steps(run).into_iter().filter_map(text).collect()
 }
 
 /// Why a run is no plain success, beside steps that failed: shortfalls once it has ended, and until then the checks that
@@ -280,9 +258,12 @@ pub struct PhaseResult {
     pub phase_id: String,
     pub status: String,
     pub results: Value,
-    /// Operations of it that did not succeed.
+    /// Operations of it that failed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<String>,
+    /// Operations of it that have no result and did not fail: pending, waiting, running, blocked or cancelled.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unfinished: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub started_at: Option<String>,
@@ -298,21 +279,25 @@ impl PhaseResult {
             let output = run.step(member).output.as_deref();
             (run.operation(member).id.clone(), output.map_or(Value::Null, value))
         });
+        let is_failed = |id: StepId| matches!(run.step(id).state, State::Failed);
+        let named = |wanted: &dyn Fn(StepId) -> bool| {
+            let members = phase.members.iter().filter(|&&id| wanted(id));
+            members.map(|&id| run.operation(id).id.clone()).collect()
+        };
         let failures: Vec<String> = phase
             .members
             .iter()
-            .filter_map(|&m| {
-                run.step(m).failure.as_ref().map(|f| format!("{}: {}", run.step(m).path, f.message))
-            })
+            .filter(|&&id| is_failed(id))
+            .filter_map(|&id| run.step(id).failure.as_ref().map(|f| (id, f)))
+            .map(|(id, failure)| format!("{}: {}", run.step(id).path, failure.message))
             .collect();
-        let failed =
-            phase.members.iter().filter(|&&m| !run.step(m).state.ok()).map(|&m| run.operation(m).id.clone());
         let time = |ms: u64| (ms > 0).then(|| rfc3339(ms));
         PhaseResult {
             phase_id: run.phase_path(id),
             status: phase_status(phase.open, phase.judged).into(),
             results: Value::Object(results.collect::<Map<_, _>>()),
-            failed: failed.collect(),
+            failed: named(&is_failed),
+            unfinished: named(&|id| !run.step(id).state.ok() && !is_failed(id)),
             error: (!failures.is_empty()).then(|| failures.join("; ")),
             started_at: time(phase.opened_ms),
             completed_at: time(phase.judged_ms),
@@ -340,6 +325,9 @@ pub struct Summary {
     pub workflow_id: String,
     pub status: String,
     pub verdict: Option<String>,
+    #[serde(default)]
+    pub phase: Option<String>,
+    pub progress: Progress,
     pub results: Results,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<String>,
@@ -364,6 +352,8 @@ impl Summary {
             workflow_id: run.id.clone(),
             status: run.status.name().into(),
             verdict: verdict.map(|v| v.name().into()),
+            phase: current_phase(run),
+            progress: Progress::of(run),
             results: Results { phases, metrics: WorkflowMetrics::of(run) },
             errors: errors(run),
             reasons: reasons(run),

@@ -5,7 +5,7 @@
 
 pub(crate) mod calls;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::blobs::Blobs;
 use crate::checkpoint;
 use crate::journal::Head;
+use crate::registry;
 use crate::results::{Face, pack, value_of};
 use crate::run_loop::{CommitMode, Surroundings};
 use crate::vfs::Vfs;
@@ -45,6 +46,8 @@ pub struct Painter {
 struct Easel {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
+    /// Where the readable registry is; a simulated disk has none.
+    registry: Option<PathBuf>,
     next: Mutex<Next>,
     changed: Condvar,
 }
@@ -57,6 +60,9 @@ struct Next {
 
 impl Easel {
     fn save(&self, image: Map<String, Value>) {
+        if let Some(state) = &self.registry {
+            registered(state, &image);
+        }
         // The journal is the truth: an image that cannot be saved is painted again with the next change.
         let _ =
             checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
@@ -75,11 +81,32 @@ impl Easel {
     }
 }
 
+/// The registry says `paused` while a run waits for a known time; how it ends is told by its owner.
+fn registered(state: &Path, image: &Map<String, Value>) {
+    let text = |name: &str| image.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (run, status) = (text("runId"), text("status"));
+    let outdated = |entry: &registry::Entry| entry.run_id == run && entry.status != status;
+    if !matches!(status, "running" | "paused") || !registry::read(state).0.iter().any(outdated) {
+        return;
+    }
+    // It is for people: the run goes on without it.
+    let _ = registry::update(state, |entries| {
+        for entry in entries.iter_mut().filter(|entry| outdated(entry)) {
+            (entry.status, entry.updated_at) = (status.into(), text("lastUpdatedAt").into());
+        }
+    });
+}
+
 impl Painter {
     pub fn new(around: &Surroundings, mode: CommitMode) -> Painter {
         let easel = Arc::new(Easel {
             vfs: around.vfs.clone(),
             path: around.checkpoint.clone(),
+            registry: around
+                .checkpoint
+                .parent()
+                .filter(|_| mode == CommitMode::Thread)
+                .map(Path::to_path_buf),
             next: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -228,6 +255,9 @@ fn phase_image(result: PhaseResult, blobs: &Blobs) -> Value {
     }
     if !result.failed.is_empty() {
         image["failed"] = result.failed.into();
+    }
+    if !result.unfinished.is_empty() {
+        image["unfinished"] = result.unfinished.into();
     }
     if let Some(error) = result.error {
         image["error"] = error.into();

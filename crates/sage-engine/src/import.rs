@@ -98,10 +98,11 @@ fn phases(doc: &Map<String, Value>, old: &Blobs, new: &Blobs) -> BTreeMap<String
             continue;
         }
         if let Some(mut results) = results(phase.get("results"), old, new) {
-            // What failed in a phase that was reached without it has no result to take over: it runs again.
-            let failed =
-                phase.get("failed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-            failed.for_each(|operation| drop(results.remove(operation)));
+            // What has no result in a phase that was reached without it runs again.
+            for without in ["failed", "unfinished"] {
+                let names = phase.get(without).and_then(Value::as_array).into_iter().flatten();
+                names.filter_map(Value::as_str).for_each(|name| drop(results.remove(name)));
+            }
             all.insert(id.clone(), results);
         }
     }
@@ -114,7 +115,7 @@ fn lost_steps(doc: &Map<String, Value>, kept: &BTreeMap<String, BTreeMap<String,
     let finished = count(doc.get("progress").and_then(|progress| progress.get("completed")));
     let steps = |id: &String| {
         let phase = doc.get("checkpoints").and_then(|phases| phases.get(id));
-        count(phase.and_then(|phase| phase.get("metrics")?.get("operationCount")))
+        count(phase.and_then(|phase| phase.get("metrics")?.get("completedOperations")))
     };
     finished.saturating_sub(kept.keys().map(steps).sum()) as u32
 }

@@ -72,6 +72,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         stop: StopSignal::default(),
         nudge: Default::default(),
         questions: Default::default(),
+        crowd: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -226,6 +226,7 @@ mod tests {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Default::default(),
+            crowd: Default::default(),
             progress: Arc::new(move |it| {
                 if let Progress::Usage(usage) = it {
                     usages.lock().unwrap().push(format!("used {}", usage.total()));

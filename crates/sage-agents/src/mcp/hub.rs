@@ -130,6 +130,11 @@ impl Hub {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
     }
 
+    /// Whether a server is a program of this machine, and not an address.
+    pub fn is_program(&self, server: &str) -> bool {
+        self.seats.get(server).is_some_and(|seat| seat.server.url.is_none())
+    }
+
     /// The definition of a tool that is trusted. Starts nothing.
     pub fn pin(&self, server: &str, tool: &str) -> Option<Pin> {
         self.pins.pin(server, tool)

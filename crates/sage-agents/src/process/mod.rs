@@ -10,7 +10,10 @@
 //! marker variables in the environment (sweep.rs); after the owner's death, whoever resumes the run does.
 
 mod capture;
+mod counters;
+mod crowd;
 mod keeper;
+mod meter;
 mod orphan;
 mod report;
 mod resident;

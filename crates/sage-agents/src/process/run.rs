@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use super::capture::{Capture, Captured};
 use super::keeper::is_passing;
+use super::meter;
 use super::report::Report;
 use super::spawn::{Spawned, Spec, spawn};
 use super::sweep::{Marker, Swept, sweep_marked};
@@ -88,7 +89,10 @@ pub async fn run(
             let pid = spawned.keeper.id().unwrap_or_default();
             let start_time = tree::start_time(pid).unwrap_or_default();
             (cx.progress)(Progress::Spawned { pid, start_time });
-            Supervisor::new(spawned, pid, limits, cx).supervise(marker, on_stdout).await
+            let measuring = meter::measure(pid);
+            let finished = Supervisor::new(spawned, pid, limits, cx).supervise(marker, on_stdout).await;
+            cx.crowd.lost(measuring.finish());
+            finished
         }
         Err(error) => Finished {
             end: End::Refused {

@@ -146,6 +146,7 @@ impl Desk {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Questions::default(),
+            crowd: Default::default(),
             progress: Arc::new(move |progress| match progress {
                 Progress::Session { continuity, .. } => told.lock().unwrap().push(continuity),
                 Progress::Alive => *alive.lock().unwrap() += 1,

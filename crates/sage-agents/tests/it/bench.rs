@@ -68,6 +68,7 @@ impl Bench {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Default::default(),
+            crowd: Default::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config =

@@ -17,7 +17,7 @@ async fn the_result_is_what_was_printed_and_the_exit_code() {
 async fn a_non_zero_exit_fails_with_the_last_words_and_the_output() {
     let bench = Bench::shell("echo half; echo one >&2; echo 'disk is full' >&2; exit 3");
     let failure = bench.run().await.failed(FailureClass::Failed);
-    assert_eq!(failure.message, "exit code 3: one\ndisk is full");
+    assert_eq!(failure.message, "exit code 3: disk is full\none\ndisk is full");
     assert_eq!(failure.partial, json!({"stdout": "half\n", "stderr": "one\ndisk is full\n", "exitCode": 3}));
 }
 

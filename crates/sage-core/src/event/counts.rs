@@ -33,3 +33,23 @@ pub struct Estimate {
     pub input: u64,
     pub output: u64,
 }
+
+/// Time that an attempt lost because others of its run had the processors: alone it would have been so much faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Crowded {
+    LostMs(u64),
+    /// It used a processor, and nobody could measure how it shared it.
+    Unknown,
+}
+
+impl Crowded {
+    /// What there is to tell about `lost` time; nothing if nothing was lost.
+    pub fn of(lost: Option<std::time::Duration>) -> Option<Crowded> {
+        match lost.map(|time| time.as_millis() as u64) {
+            None => Some(Crowded::Unknown),
+            Some(0) => None,
+            Some(ms) => Some(Crowded::LostMs(ms)),
+        }
+    }
+}

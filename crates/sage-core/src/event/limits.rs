@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Payload;
+use super::{Crowded, Payload};
 use crate::budget::{Amount, Cap};
 use crate::policy::{FailureClass, Rung};
 use crate::port::Usage;
@@ -50,6 +50,9 @@ pub struct StepParked {
     /// What was spent where the agent did not say: its reservation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Amount>,
+    /// What it lost by other attempts that ran at the same time; only where that is not nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<Crowded>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -74,6 +77,9 @@ pub struct StepCharged {
     pub class: Option<FailureClass>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Amount>,
+    /// What it lost by other attempts that ran at the same time; only where that is not nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<Crowded>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -251,11 +251,15 @@ pub struct StepFinished {
     /// Only where its agent told no usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// What it lost by other attempts that ran at the same time; only where that is not nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<Crowded>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        StepFinished { step, attempt, end, ms, usage, spent: None, filtered: None, estimate: None }
+        let (spent, filtered, estimate, crowded) = (None, None, None, None);
+        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded }
     }
 }
 
@@ -351,6 +355,9 @@ pub struct StepRetried {
     /// When the next attempt may start, in ms since the epoch.
     pub at: u64,
     pub level: RetryLevel,
+    /// What it lost by other attempts that ran at the same time; only where that is not nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<Crowded>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -30,6 +30,26 @@ impl Run {
         false
     }
 
+    /// Whether it did not succeed and nothing lacks for it: a race was won by others, or a script handled it. What
+    /// made something degraded is not among these.
+    pub fn succeeded_without(&self, id: StepId) -> bool {
+        if self.step(id).state.ok() || !self.step(id).state.settled() {
+            return false;
+        }
+        let mut at = Some(id);
+        while let Some(id) = at {
+            if self.phase(self.step(id).phase).judged == Some(super::Judgement::Reached) {
+                return true;
+            }
+            at = self.holder(id);
+            let holder = at.map(|holder| self.step(holder));
+            if holder.is_some_and(|holder| holder.state.ok() && !holder.degraded) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether a step is a part of another one, at whatever depth.
     pub fn is_inside(&self, id: StepId, holder: StepId) -> bool {
         let mut at = self.holder(id);

@@ -229,7 +229,7 @@ impl Run {
         self.charge(id, attempt, event.ms, &event.usage);
         // What was given up for another would not have been begun, one after the other.
         if !(stopping && matches!(event.end, End::Stopped)) {
-            self.tally.sequential_ms += event.ms;
+            self.measure_time(id, event.ms, event.crowded);
         }
         self.measure_end(id, event);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
@@ -317,7 +317,7 @@ impl Run {
             return Err(self.misfit("step.retried", id));
         }
         self.charge(id, event.attempt, event.ms, &event.usage);
-        self.tally.sequential_ms += event.ms;
+        self.measure_time(id, event.ms, event.crowded);
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(id, event.class);
         self.tally.retries += 1;

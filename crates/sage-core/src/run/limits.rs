@@ -55,7 +55,7 @@ impl Run {
         let stopping = running.stopping;
         let told = self.tally.unattributed;
         self.charge(id, event.attempt, event.ms, &event.usage);
-        self.tally.sequential_ms += event.ms;
+        self.measure_time(id, event.ms, event.crowded);
         self.step_mut(id).life_ms += event.ms;
         // A target that refused did no work: that it tells no usage is no gap.
         if event.class.refused() {
@@ -93,7 +93,7 @@ impl Run {
         self.charge(id, event.attempt, event.ms, &event.usage);
         // One beside another takes no time of its own, and one that has lost would not have been.
         if matches!(&self.step(id).state, State::Running(running) if running.hedges == 0) {
-            self.tally.sequential_ms += event.ms;
+            self.measure_time(id, event.ms, event.crowded);
         }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         if let Some(class) = event.class {
@@ -140,9 +140,13 @@ impl Run {
 
     fn target_parked(&mut self, event: &TargetParked) {
         let parked = Parked { reason: event.reason, until: event.until, message: event.message.clone() };
-        let news = self.parked.insert(event.target.clone(), parked);
-        let opened = event.reason == HoldReason::Breaker;
-        if opened && news.is_none_or(|before| before.reason != HoldReason::Breaker) {
+        self.parked.insert(event.target.clone(), parked);
+        // While a probe is out the breaker is half-open: that hold has no end. An opening that is noticed again,
+        // by the next owner or after the probe of another run, ends at the same time as before.
+        let opening = event.until.filter(|_| event.reason == HoldReason::Breaker);
+        if let Some(until) = opening
+            && self.tally.measured.openings.insert(event.target.clone(), until) != Some(until)
+        {
             self.tally.breaker_openings += 1;
         }
     }

@@ -4,13 +4,15 @@
 //! owned     |--------------------|          |------------|     who owned the run
 //! waited            |xxxxx|                        |xx|        only a person or a closed target was waited for
 //! work      |-------|     |------|          |------|  |--|     what is compared with one step after the other
+//! attempts    a==          b===                c==             alone: without what others cost them
+//!              d====                                           between: neither an attempt nor a wait
 //! ```
 //! Nothing is decided from these figures.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::event::{Estimate, Event, StepFinished};
+use crate::event::{Crowded, Estimate, Event, StepFinished};
 use crate::policy::FailureClass;
 use crate::run::{Judgement, PhaseId, Run, State, Status, StepId};
 
@@ -23,12 +25,18 @@ pub struct Measured {
     pub estimate: Estimate,
     /// Owned time in which nothing worked and nothing could.
     pub waited_ms: u64,
+    /// Owned time in which no attempt was under way although one could have been: the orchestration's own.
+    pub between_ms: u64,
+    /// Of `Tally::sequential_ms`: attempts of which nobody knows what they lost by others.
+    pub unmeasured_ms: u64,
     pub resumes: u32,
     /// Finished steps that resumes found, and those of them that ran again all the same.
     pub found: u32,
     pub lost: u32,
     /// Those that the last resume found.
     kept: HashSet<Arc<str>>,
+    /// When the last opening of each target's breaker ends.
+    pub(super) openings: BTreeMap<String, u64>,
 }
 
 /// Of a phase and all that is inside it.
@@ -40,6 +48,8 @@ pub struct PhaseCounts {
     pub tokens_saved: u64,
     pub cache_hits: u32,
     pub cache_misses: u32,
+    /// What its attempts lost by others that ran at the same time.
+    pub lost_ms: u64,
 }
 
 impl Run {
@@ -58,9 +68,28 @@ impl Run {
     pub(super) fn measure_wait(&mut self, event: &Event, now: u64) {
         use Event::{RunEdited, RunForked, RunOpened, RunRewound};
         let between = matches!(event, RunOpened(_) | RunEdited(_) | RunRewound(_) | RunForked(_));
-        if !between && self.only_waits() {
-            self.tally.measured.waited_ms += now.saturating_sub(self.updated_ms);
+        if between {
+            return;
         }
+        let passed = now.saturating_sub(self.updated_ms);
+        if self.only_waits() {
+            self.tally.measured.waited_ms += passed;
+        } else if self.active.slots + self.active.sleeping == 0 {
+            self.tally.measured.between_ms += passed;
+        }
+    }
+
+    /// An attempt took so long; alone it would have taken less.
+    pub(super) fn measure_time(&mut self, id: StepId, ms: u64, crowded: Option<Crowded>) {
+        let lost_ms = match crowded {
+            Some(Crowded::LostMs(lost)) => lost.min(ms),
+            _ => 0,
+        };
+        self.tally.sequential_ms += ms - lost_ms;
+        if crowded == Some(Crowded::Unknown) {
+            self.tally.measured.unmeasured_ms += ms;
+        }
+        self.count_around(id, |counts| counts.lost_ms += lost_ms);
     }
 
     fn only_waits(&self) -> bool {

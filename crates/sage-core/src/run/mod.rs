@@ -125,8 +125,8 @@ pub struct Tally {
     pub settled: u32,
     pub reused: u32,
     pub failed: u32,
-    /// Sum of active times: what one step after the other would have taken. Attempts beside another one and those
-    /// that were given up are not in it, nor is what was reused.
+    /// Sum of active times without what attempts lost by each other: what one step after the other would have taken.
+    /// Attempts beside another one and those that were given up are not in it, nor is what was reused.
     pub sequential_ms: u64,
     pub usage: Usage,
     /// Attempts whose agent reported no usage at all.

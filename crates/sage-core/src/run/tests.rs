@@ -2,6 +2,7 @@
 
 mod calls;
 mod checks;
+mod figures;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,13 +1,18 @@
 //! The figures of a run and of its phases (R18), as all doors show them.
 //!
-//! Three times are told. `totalTime` is how long somebody owned the run. `parallelTime` is the same without the
-//! time in which it only waited for people or closed targets. `sequentialTime` is the sum of what its attempts
-//! took: one step after the other. Neither of the two that are compared knows of reused steps.
+//! Three times are told. `totalTime` is how long a process owned the run. `parallelTime` is the same without the
+//! time in which it only waited for people or closed targets. `sequentialTime` is what the same work takes one step
+//! after the other: the time between attempts, and each attempt without what it lost because others of the run had
+//! the processors (measured, see `Crowded`). `sequentialAtMost` says that this could not be measured for some of
+//! them: their whole time is counted then. Neither of the two that are compared knows of reused steps.
 
 use serde::{Deserialize, Serialize};
 
 use crate::alert::{self, Alert};
-use crate::run::{PhaseId, Run, StepId};
+use crate::run::{PhaseId, Run, State, Step, StepId};
+
+/// One in so many parts of the time may be unmeasured without a word.
+const NEGLIGIBLE: u64 = 20;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,12 +60,15 @@ pub struct WorkflowMetrics {
     pub operation_count: u32,
     #[serde(default)]
     pub parallel_operations: u32,
+    /// Never less than `parallelTime`: one step after the other is not faster.
     pub sequential_time: u64,
+    /// `sequentialTime` is an upper bound, and so are the figures that follow from it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sequential_at_most: bool,
     #[serde(default)]
     pub parallel_time: u64,
-    /// Less than 0 where the orchestration took more than it won.
     #[serde(default)]
-    pub time_saved: i64,
+    pub time_saved: u64,
     #[serde(default)]
     pub percentage_saved: f64,
     pub speedup: f64,
@@ -121,20 +129,25 @@ impl BudgetView {
 impl WorkflowMetrics {
     pub fn of(run: &Run) -> WorkflowMetrics {
         let (usage, tally) = (&run.tally.usage, &run.tally);
-        let (sequential_time, parallel_time) = (tally.sequential_ms, run.work_ms());
+        let parallel_time = run.work_ms();
+        let worked = tally.sequential_ms + tally.measured.between_ms + under_way(run);
+        let sequential_time = worked.max(parallel_time);
         let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
         let saved =
             SavedBy { filter: tally.measured.saved_by_filter, cache: tally.cache_saved_tokens, code_mode: 0 };
+        let parallel_operations = most_at_once(run, &leaves);
         let mut metrics = WorkflowMetrics {
             total_time: run.elapsed_ms(),
             total_tokens: usage.total(),
             context_reloads: tally.reloads,
             phase_count: run.scopes[0].phases.len() as u32,
             operation_count: leaves.len() as u32,
-            parallel_operations: most_at_once(run, &leaves),
+            parallel_operations,
             sequential_time,
+            sequential_at_most: parallel_operations > 1
+                && tally.measured.unmeasured_ms * NEGLIGIBLE > tally.sequential_ms,
             parallel_time,
-            time_saved: signed(sequential_time) - signed(parallel_time),
+            time_saved: sequential_time - parallel_time,
             percentage_saved: percentage_saved(sequential_time, parallel_time),
             speedup: speedup(sequential_time, parallel_time),
             cache_hit_rate: tally.cache_hit_rate(),
@@ -190,6 +203,9 @@ pub struct PhaseMetrics {
     pub duration: u64,
     pub tokens: u64,
     pub operation_count: u32,
+    /// Of these, those that `Progress` counts as completed.
+    #[serde(default)]
+    pub completed_operations: u32,
     pub parallel_ops: u32,
     /// What its steps took, one after the other.
     #[serde(default)]
@@ -218,13 +234,15 @@ impl PhaseMetrics {
         let steps = || leaves.iter().map(|&id| run.step(id));
         let end = if phase.judged_ms > 0 { phase.judged_work_ms } else { run.work_ms() };
         let duration = if phase.opened_ms == 0 { 0 } else { end.saturating_sub(phase.opened_work_ms) };
-        let sequential_time = steps().map(|step| step.active_ms).sum();
+        let active: u64 = steps().map(|step| step.active_ms).sum();
+        let sequential_time = active.saturating_sub(phase.counts.lost_ms).max(duration);
         let attempts = steps().map(|step| step.attempts).sum();
         let looked_up = phase.counts.cache_hits.saturating_add(phase.counts.cache_misses);
         PhaseMetrics {
             duration,
             tokens: steps().filter_map(|step| step.usage.as_ref()).map(|usage| usage.total()).sum(),
             operation_count: leaves.len() as u32,
+            completed_operations: steps().filter(|step| step.state.ok()).count() as u32,
             parallel_ops: most_at_once(run, &leaves),
             sequential_time,
             speedup: speedup(sequential_time, duration),
@@ -252,15 +270,11 @@ fn share(part: u32, all: u32) -> f64 {
     if all == 0 { 0.0 } else { rounded((f64::from(part) / f64::from(all)).min(1.0), 1000.0) }
 }
 
-fn signed(ms: u64) -> i64 {
-    i64::try_from(ms).unwrap_or(i64::MAX)
-}
-
-fn speedup(sequential_ms: u64, parallel_ms: u64) -> f64 {
+pub(super) fn speedup(sequential_ms: u64, parallel_ms: u64) -> f64 {
     if parallel_ms == 0 { 1.0 } else { rounded(sequential_ms as f64 / parallel_ms as f64, 100.0) }
 }
 
-fn percentage_saved(sequential_ms: u64, parallel_ms: u64) -> f64 {
+pub(super) fn percentage_saved(sequential_ms: u64, parallel_ms: u64) -> f64 {
     let left = parallel_ms as f64 / sequential_ms as f64;
     if sequential_ms == 0 { 0.0 } else { rounded((1.0 - left) * 100.0, 10.0) }
 }
@@ -272,6 +286,17 @@ fn leaves(run: &Run, members: &[StepId]) -> Vec<StepId> {
         if run.step(id).children.is_some() { queue.extend(run.children(id)) } else { leaves.push(id) }
     }
     leaves
+}
+
+/// What attempts that have not ended have taken so far.
+fn under_way(run: &Run) -> u64 {
+    let elapsed = |step: &Step| match &step.state {
+        State::Running(running) if running.ask.is_none() && step.children.is_none() => {
+            run.updated_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms))
+        }
+        _ => 0,
+    };
+    run.live_steps().map(elapsed).sum()
 }
 
 /// The largest number of steps that were under way at the same moment.

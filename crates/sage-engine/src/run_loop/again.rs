@@ -121,9 +121,9 @@ impl RunLoop {
         let Failure { class, message, .. } = self.failure_of(id);
         let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).tries + 1);
         let (ms, at, level) = (self.step_ms(id), self.around.clock.now_ms(), RetryLevel::Step);
-        let (usage, spent) = (Default::default(), None);
+        let (usage, spent, crowded) = (Default::default(), None, None);
         self.gate.forget_prepared();
-        self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level })?;
+        self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level, crowded })?;
         self.watches.steps.remove(&id);
         self.watch_step(id);
         Ok(())

@@ -91,6 +91,7 @@ impl RunLoop {
         let mut live = Live {
             stop: StopSignal::default(),
             nudge: Nudge::default(),
+            crowd: Default::default(),
             since: now,
             last_progress: now,
             nudges: 0,
@@ -151,6 +152,7 @@ impl RunLoop {
             nudge: live.nudge.clone(),
             questions: super::asks::desk(&self.sender, id, attempt),
             watch: checks.watch(),
+            crowd: live.crowd.clone(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
         };

@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use sage_core::event::{
-    End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked, StepRetried,
+    Crowded, End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked,
+    StepRetried,
 };
 use sage_core::policy::{FailureClass, FallbackOn, OnBudget};
 use sage_core::port::{Refusal, Stop, Usage};
@@ -34,6 +35,7 @@ struct Over {
     refusal: Option<Refusal>,
     filtered: Option<Filtered>,
     estimate: Option<Estimate>,
+    crowded: Option<Crowded>,
 }
 
 impl RunLoop {
@@ -44,7 +46,8 @@ impl RunLoop {
         let usage = if usage.is_empty() { live.usage.clone() } else { usage };
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
-        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate };
+        let crowded = Crowded::of(live.crowd.total());
+        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -147,10 +150,10 @@ impl RunLoop {
         // Refused at once, it did nothing; after a while nobody knows, and its reservation is charged.
         let at_once = (over.ms < REFUSED_AT_ONCE_MS).then(Default::default);
         let spent = self.spent(over.id, over.attempt, &over.usage).or(at_once);
-        let Over { id, attempt, ms, usage, .. } = over;
+        let Over { id, attempt, ms, usage, crowded, .. } = over;
         let Failure { class, message, partial } = failure;
         let step = self.run.step(id).path.clone();
-        self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent }).map(drop)
+        self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent, crowded }).map(drop)
     }
 
     fn over_budget(&mut self, over: Over, message: String) -> Result<(), LoopError> {
@@ -180,8 +183,9 @@ impl RunLoop {
         let spent = self.spent(over.id, over.attempt, &over.usage);
         let step = self.run.step(over.id).path.clone();
         let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
+        let crowded = over.crowded;
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        let seq = self.emit(StepFinished { spent, filtered, estimate, ..finished })?;
+        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, ..finished })?;
         self.keep_after(seq, over.id);
         Ok(())
     }
@@ -197,9 +201,9 @@ impl RunLoop {
         };
         let nothing = class.filter(|class| class.refused()).map(|_| Default::default());
         let spent = self.spent(over.id, over.attempt, &over.usage).or(nothing);
-        let Over { id, attempt, ms, usage, .. } = over;
+        let Over { id, attempt, ms, usage, crowded, .. } = over;
         let step = self.run.step(id).path.clone();
-        self.emit(StepCharged { step, attempt, ms, usage, class, spent }).map(drop)
+        self.emit(StepCharged { step, attempt, ms, usage, class, spent, crowded }).map(drop)
     }
 
     /// How far back the next try goes, or `None` if there is none.
@@ -239,7 +243,7 @@ impl RunLoop {
         delay: Option<u64>,
     ) -> Result<(), LoopError> {
         let spent = self.spent(over.id, over.attempt, &over.usage);
-        let Over { id, attempt, ms, usage, refusal, .. } = over;
+        let Over { id, attempt, ms, usage, refusal, crowded, .. } = over;
         let last = self.run.step(id).delay_ms;
         let retry = &self.run.operation(id).retry;
         let own = delay.unwrap_or_else(|| retry.delay_before_ms(self.run.step(id).tries + 2, last, random()));
@@ -248,7 +252,8 @@ impl RunLoop {
         let delay = own.max(asked);
         let at = self.around.clock.now_ms().saturating_add(delay);
         let step = self.run.step(id).path.clone();
-        let seq = self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level })?;
+        let seq =
+            self.emit(StepRetried { step, attempt, class, message, ms, usage, spent, at, level, crowded })?;
         if level == RetryLevel::Phase {
             let phase = self.run.phase_path(self.run.step(id).phase).into();
             self.gate.forget_prepared();

@@ -45,7 +45,7 @@ use sage_core::budget::History;
 use sage_core::event::{Event, PauseReason};
 use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{
-    Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
+    Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
 };
 use sage_core::price::{Price, PriceTable};
 use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
@@ -184,6 +184,7 @@ pub enum LoopError {
 struct Live {
     stop: StopSignal,
     nudge: Nudge,
+    crowd: Crowd,
     since: Instant,
     last_progress: Instant,
     nudges: u32,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use sage_core::event::{End, PauseReason, StepFinished};
+use sage_core::event::{Crowded, End, PauseReason, StepFinished};
 use sage_core::policy::FailureClass;
 use sage_core::run::{PhaseId, Running, State, StepId};
 use tokio::time::Instant;
@@ -154,11 +154,13 @@ impl RunLoop {
             return Ok(());
         }
         let newest = self.run.step(id).attempts;
-        let (mut ms, mut usage) = (0, Default::default());
+        let (mut ms, mut usage, mut crowded) = (0, Default::default(), None);
         for ((step, attempt), live) in &mut self.live {
             if *step == id {
                 if *attempt == newest {
                     (ms, usage) = (live.since.elapsed().as_millis() as u64, live.usage.clone());
+                    // It has not ended yet: nobody has said what it lost.
+                    crowded = Some(Crowded::Unknown);
                 }
                 live.given_up = true;
                 live.stop.set(sage_core::port::Stop::Now);
@@ -168,7 +170,7 @@ impl RunLoop {
         let spent = self.spent(id, newest, &usage);
         let end = End::Failed { class: FailureClass::Timeout, message: message.to_string(), partial: None };
         let finished = StepFinished::new(step, newest, end, ms, usage);
-        self.emit(StepFinished { spent, ..finished }).map(drop)
+        self.emit(StepFinished { spent, crowded, ..finished }).map(drop)
     }
 
     /// Timers of steps that were under way when the run was last saved.

@@ -9,7 +9,7 @@ use sage_core::event::PauseReason;
 use sage_core::run::{Output, Run, Status};
 use sage_engine::blobs::Blobs;
 use sage_engine::inbox::{Background, Recorded};
-use sage_engine::open::{Engine, Notice, Owned};
+use sage_engine::open::{Engine, Owned};
 use sage_engine::results::{Face, value_of};
 use sage_engine::run_loop::Interrupter;
 use serde_json::Value;
@@ -18,9 +18,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::background;
 use super::context::{Context, runtime};
 use super::failure::Failure;
+use super::notes;
 use super::tickets::belong;
 use super::worktrees;
-use crate::command_line;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
@@ -61,7 +61,12 @@ pub fn style() -> Style {
 
 /// Runs to the end or a pause and says how it went.
 pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<ExitCode, Failure> {
-    owned.notices.iter().for_each(tell);
+    finish(engine, &to_end(engine, owned, show, no_wait)?, show)
+}
+
+/// Runs to the end or a pause.
+pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<Run, Failure> {
+    notes::print(&notes::of_notices(&owned.notices));
     let forked = owned.run_loop.run().forked_from().is_some();
     // A ticket belongs to the run that was started for it.
     if !forked {
@@ -94,7 +99,7 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
     }
     // A program that ignores its deadline must not keep the process: evaluations are abandoned.
     runtime.shutdown_background();
-    finish(engine, &result?, show)
+    Ok(result?)
 }
 
 /// Shows a run that another process owns, until it stands still or nobody is left who would go on with it.
@@ -154,43 +159,5 @@ async fn watch_interrupts(interrupter: Interrupter, voice: Voice, unattended: bo
             _ => {}
         }
         interrupter.interrupt().await;
-    }
-}
-
-pub fn tell(notice: &Notice) {
-    match notice {
-        Notice::TookOver { pid, why } => eprintln!("note: took the run over from process {pid}: {why}"),
-        Notice::TornTail { bytes, saved_to } => eprintln!(
-            "note: the journal ended in {bytes} bytes that were never acknowledged; kept in `{}`",
-            saved_to.display()
-        ),
-        Notice::Killed(pids) => {
-            let few = if pids.len() == 1 { "process" } else { "processes" };
-            eprintln!("note: ended {} {few} of the earlier owner", pids.len());
-        }
-        Notice::NoCache(why) => eprintln!("note: the run does without the cache: {why}"),
-        Notice::Drifted { feature, steps } => {
-            let (few, more) = steps.split_at(steps.len().min(5));
-            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            eprintln!(
-                "note: finished with another agent or other files than there are now: {}{more}",
-                few.join(", ")
-            );
-            let again = command_line::sage("resume").arg(feature).arg("--refresh").comment("runs them again");
-            command_line::tell(again);
-        }
-        Notice::CheckpointFromBackup(why) => eprintln!("note: used the backup of the checkpoint: {why}"),
-        Notice::Imported { why, phases, calls, kept } => {
-            let phases = if phases.is_empty() { "none".into() } else { phases.join(", ") };
-            let calls = match calls {
-                0 => String::new(),
-                calls => format!("; finished calls of scripts: {calls}"),
-            };
-            eprintln!("warning: {why}");
-            eprintln!(
-                "warning: went on from the checkpoint; finished phases: {phases}{calls}; all others run again"
-            );
-            eprintln!("note: the damaged run is kept in `{}`", kept.display());
-        }
     }
 }

@@ -245,7 +245,7 @@ fn holds(run: &Run, id: StepId) -> String {
 }
 
 fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    sage_core::text::cut(message.lines().next().unwrap_or_default().trim(), 240)
 }
 
 /// Where a result came from that no attempt of this run has made.

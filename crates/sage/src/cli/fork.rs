@@ -12,7 +12,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
-use super::{background, feature, list, resume};
+use super::{background, feature, list, notes, resume};
 use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +79,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         tell(owned.run_loop.run(), edited);
     }
     if background::wanted(context, args.detach) {
-        owned.notices.iter().for_each(drive::tell);
+        notes::print(&notes::of_notices(&owned.notices));
         let record = engine.detach(owned, no_wait)?;
         return background::launch(context, &record, &args.show);
     }

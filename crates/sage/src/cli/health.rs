@@ -9,23 +9,25 @@ use super::catalog::Ready;
 use super::context::Context;
 use super::doctor::{self, Check, State};
 use super::failure::Failure;
+use super::notes::Note;
 
 /// Refuses what cannot end well; warns of what is only getting narrow.
-pub fn before_run(context: &Context, ready: &Ready, json: bool) -> Result<(), Failure> {
+pub fn before_run(context: &Context, ready: &Ready) -> Result<Vec<Note>, Failure> {
     let disk = doctor::disk(context);
+    let mut notes = Vec::new();
     match disk.state {
         State::Bad => {
             return Err(refused(format!("there is no room for the run's state: {}", disk.says), &disk));
         }
-        State::Warn if !json => eprintln!("warning: disk: {}", disk.says),
-        _ => {}
+        State::Warn => notes.push(Note::warning(format!("disk: {}", disk.says))),
+        State::Good => {}
     }
     for (path, operation) in operations(ready) {
         if let Some(output) = &operation.output {
             check_output(&context.project.root, &path, &output.text)?;
         }
     }
-    Ok(())
+    Ok(notes)
 }
 
 fn operations(ready: &Ready) -> impl Iterator<Item = (String, &Operation)> {

@@ -137,7 +137,13 @@ impl Operations {
                     Loaded { template: None, diagnostics: broken.problems.clone(), shown: Vec::new() };
                 report(&broken.file, &loaded, &broken.text);
             } else {
-                eprintln!("warning: {} has mistakes; it is not used here", broken.file);
+                let unused = "the file has mistakes; this template does not use it";
+                let diagnostics = vec![Diagnostic::warning("", Default::default(), unused)];
+                report(
+                    &broken.file,
+                    &Loaded { template: None, diagnostics, shown: Vec::new() },
+                    &broken.text,
+                );
             }
         }
     }

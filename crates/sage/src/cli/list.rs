@@ -65,8 +65,8 @@ fn table(rows: &[Value]) {
         let owner = match row["status"].as_str() {
             _ if row["abandoned"] != true && row["ownerKind"] == "background" => "  (in the background)",
             _ if row["abandoned"] != true => "",
-            Some("paused") => "  (nobody waits for it: sage resume)",
-            _ => "  (nobody runs it: sage resume)",
+            Some("paused") => "  (no process waits for it: sage resume)",
+            _ => "  (no process owns it: sage resume)",
         };
         let started = text(row, "startedAt").replace('T', " ").chars().take(19).collect::<String>();
         let done = row["progress"].as_u64().map_or_else(|| "-".into(), |percent| format!("{percent}%"));

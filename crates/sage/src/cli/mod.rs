@@ -11,6 +11,7 @@ mod cache;
 pub(crate) mod catalog;
 mod check;
 mod code;
+mod compare;
 mod config;
 mod config_command;
 pub(crate) mod context;
@@ -40,6 +41,7 @@ mod log_file;
 mod logs;
 mod mcp;
 mod meant;
+pub(crate) mod notes;
 pub mod offline;
 mod preflight;
 pub(crate) mod prepare;
@@ -48,7 +50,7 @@ mod projection;
 pub(crate) mod questions;
 mod reports;
 pub(crate) mod result;
-mod resume;
+pub(crate) mod resume;
 pub(crate) mod roster;
 pub(crate) mod run;
 mod serve;
@@ -108,6 +110,8 @@ enum Command {
     Resume(resume::Args),
     /// Go on from a step of a run in another way, as a run of its own; the first one stays as it is
     Fork(fork::Args),
+    /// Compare a parallel run with a sequential run of the same work
+    Compare(compare::Args),
     /// Say why a step ran, was reused or waits
     Explain(explain::Args),
     /// List the runs of this project
@@ -234,6 +238,7 @@ impl Command {
             Command::Resume(args) => !args.is_supervised(),
             Command::Run(_)
             | Command::Fork(_)
+            | Command::Compare(_)
             | Command::Explain(_)
             | Command::List(_)
             | Command::Status(_) => true,
@@ -266,6 +271,7 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::execute(context, args),
         Command::Resume(args) => resume::execute(context, args),
         Command::Fork(args) => fork::execute(context, args),
+        Command::Compare(args) => compare::execute(context, args),
         Command::Explain(args) => explain::execute(context, args),
         Command::List(args) => list::execute(context, args),
         Command::Status(args) => status::execute(context, args),

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::flags::Limits;
 use super::inputs;
+use super::notes::Note;
 use super::preflight::{check_agents, check_programs, check_repository};
 use super::{health, warnings};
 
@@ -30,14 +31,14 @@ pub struct Wanted<'a> {
     pub replace: bool,
     /// Somebody is there who could be asked.
     pub asks: bool,
-    /// Nobody reads warnings.
-    pub silent: bool,
 }
 
 #[derive(Debug)]
 pub struct Prepared {
     pub ready: Ready,
     pub request: StartRequest,
+    /// What is odd about it.
+    pub notes: Vec<Note>,
 }
 
 /// Loads and checks the template and completes the settings. Spends and writes nothing.
@@ -53,7 +54,7 @@ pub fn plan(
         wanted.limits.settings(&context.config, &ready.template, ready.frozen.file.is_none())?;
     agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
-    warnings::before_run(context, &ready, wanted.silent);
+    let notes = warnings::before_run(context, &ready);
     let given = inputs::given(&ready.template, &wanted.limits.inputs, wanted.inputs)?;
     let inputs = inputs::complete(&ready.template, given)?;
     let request = StartRequest {
@@ -66,13 +67,13 @@ pub fn plan(
         replace: wanted.replace,
         no_wait: wanted.limits.no_wait,
     };
-    Ok(Prepared { ready, request })
+    Ok(Prepared { ready, request, notes })
 }
 
-/// What can be known to go wrong is refused before anything is spent.
-pub fn check(context: &Context, prepared: &Prepared, silent: bool) -> Result<(), Failure> {
-    let Prepared { ready, request } = prepared;
+/// What can be known to go wrong is refused before anything is spent; what may go wrong is a note.
+pub fn check(context: &Context, prepared: &Prepared) -> Result<Vec<Note>, Failure> {
+    let Prepared { ready, request, .. } = prepared;
     check_programs(context, ready, request.settings.agent.as_deref())?;
     check_repository(context, ready)?;
-    health::before_run(context, ready, silent)
+    health::before_run(context, ready)
 }

@@ -16,6 +16,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
+use super::notes::{self, Note};
 use super::preflight::{check_agents, check_programs};
 use super::{diagnostics, feature, inputs, warnings};
 use crate::command_line::{sage, tell};
@@ -98,7 +99,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         ResumeRequest { edit, from: args.from, settings, no_wait, unattended: None, refresh: args.refresh };
     match engine.resume(&feature, request)? {
         Resumed::Owned(owned) if background::wanted(context, args.detach) => {
-            owned.notices.iter().for_each(drive::tell);
+            notes::print(&notes::of_notices(&owned.notices));
             tell_if_changed(context, owned.run_loop.run(), edited);
             let record = engine.detach(*owned, no_wait)?;
             background::launch(context, &record, &args.show)
@@ -108,7 +109,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             drive::drive(&engine, *owned, &args.show, no_wait)
         }
         Resumed::Complete { run, notices } => {
-            notices.iter().for_each(drive::tell);
+            notes::print(&notes::of_notices(&notices));
             eprintln!("nothing left to do");
             let again = sage("resume").arg(&feature).option("--from", "STEP").comment("runs a step again");
             tell(again);
@@ -159,7 +160,9 @@ pub(super) fn edit(
     let default = limits.agent.as_deref().or(run.settings.agent.as_deref());
     check_agents(context, &ready, default)?;
     check_programs(context, &ready, default)?;
-    warnings::before_run(context, &ready, json);
+    if !json {
+        notes::print(&warnings::before_run(context, &ready));
+    }
     let inputs = changed(&ready.template)?;
     Ok(RunEdited { template: ready.frozen, templates: ready.others, inputs })
 }
@@ -184,9 +187,15 @@ pub(super) fn tell_edit(run: &Run, edit: &RunEdited) {
 }
 
 fn tell_if_changed(context: &Context, run: &Run, edited: bool) {
-    let name = template_name(&run.template);
-    if !edited && Catalog::of(context).has_changed(&run.template) {
-        eprintln!("note: `{name}` has changed since this run took it; the run goes on with the old one");
-        tell(sage("resume").arg(&run.feature).option("-t", name));
+    if !edited {
+        notes::print(changed_template(context, run).as_slice());
     }
+}
+
+/// A run keeps the template that it started with, also where the file has changed since.
+pub(crate) fn changed_template(context: &Context, run: &Run) -> Option<Note> {
+    let name = template_name(&run.template);
+    let text = format!("`{name}` has changed since this run started; the run continues with the old one");
+    let note = || Note::note(text).hint(sage("resume").arg(&run.feature).option("-t", name));
+    Catalog::of(context).has_changed(&run.template).then(note)
 }

@@ -16,6 +16,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
+use super::notes::{self, Note};
 use super::prepare::{self, Prepared, Wanted};
 use super::tickets::belong;
 use super::{agent_choice, diagnostics, dry_run, gc, meant, resume};
@@ -95,15 +96,16 @@ pub fn work(
         inputs: Map::new(),
         replace: args.new,
         asks: !args.yes && !args.dry_run && !args.show.json && !args.show.quiet,
-        silent: args.show.json,
     };
     let mut prepared = prepare::plan(context, wanted, &mut diagnostics::reporter(args.show.json))?;
+    let tell = |notes: &[Note]| notes::print(if args.show.json { &[] } else { notes });
+    tell(&prepared.notes);
     prepared.request.inputs.extend(ticket.map(|ticket| ("ticket".to_string(), ticket.input())));
     if args.dry_run {
         return dry_run::show(context, prepared.ready, &prepared.request, args.show.json);
     }
-    prepare::check(context, &prepared, args.show.json)?;
-    let Prepared { ready, request } = prepared;
+    tell(&prepare::check(context, &prepared)?);
+    let Prepared { ready, request, .. } = prepared;
     if !args.show.json && !args.show.quiet {
         agent_choice::tell(&ready, &request.settings);
     }
@@ -120,7 +122,7 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
     loop {
         let started = if detach {
             engine.start_detached(request.clone()).map(|(record, notices)| {
-                notices.iter().for_each(drive::tell);
+                notes::print(&notes::of_notices(&notices));
                 belong::began(&engine, &request.inputs, &record.run);
                 background::launch(context, &record, &args.show)
             })
@@ -179,12 +181,10 @@ fn tell_earlier(engine: &Engine, feature: &str) {
     let Ok(before) = engine.read(feature) else { return };
     let run = &before.run;
     if matches!(run.status, Status::Finished(Verdict::Failed) | Status::Cancelled { resumable: true }) {
-        let progress = sage_core::wire::Progress::of(run);
-        let done = run.live_steps().filter(|step| step.children.is_none() && step.state.ok()).count();
+        let done = sage_core::wire::Progress::of(run).text();
+        let status = run.status.name();
         eprintln!(
-            "note: this starts anew; the run before is {} with {done} of {} steps done ({} goes on with it)",
-            run.status.name(),
-            progress.total,
+            "note: starting a new run; the previous one {status} with {done} (`{}` continues it)",
             sage("resume").arg(feature)
         );
     }

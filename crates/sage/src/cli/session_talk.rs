@@ -39,6 +39,7 @@ pub fn resume(
         stop: stop.clone(),
         nudge: Default::default(),
         questions: Questions::new(Arc::new(Clerk::of(context, role))),
+        crowd: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let call = call(name, &record.agent, role, prompt);

@@ -102,7 +102,7 @@ fn tell_next(snapshot: &Snapshot) {
             roster::tell_over(snapshot);
         }
         Status::Running => {
-            eprintln!("note: nobody runs it any more (its owner died)");
+            eprintln!("note: no process owns this run (its owner exited)");
             tell(resume());
         }
         Status::Paused { reason: PauseReason::Budget, .. } => {
@@ -110,7 +110,7 @@ fn tell_next(snapshot: &Snapshot) {
             tell(hint);
         }
         Status::Paused { until: Some(_), .. } => {
-            eprintln!("note: nobody waits for it");
+            eprintln!("note: no process waits for it");
             tell(resume());
         }
         _ => {}

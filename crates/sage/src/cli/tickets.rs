@@ -14,7 +14,6 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json};
-use crate::command_line::{sage, tell};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {

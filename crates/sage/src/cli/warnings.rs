@@ -9,7 +9,7 @@ use sage_core::template::Template;
 use super::catalog::Ready;
 use super::config::{Config, known_agents};
 use super::context::Context;
-use crate::command_line;
+use super::notes::Note;
 
 /// Agents that need no entry of their own, besides those that everybody knows.
 const BUILT_IN: [&str; 4] = ["fake", "command", "foreign", "offline"];
@@ -21,20 +21,21 @@ pub struct Warning {
     pub hint: String,
 }
 
-/// For people: on stderr, as warnings of templates.
-pub fn tell(warnings: &[Warning]) {
-    for warning in warnings {
-        eprintln!("warning: {}", warning.message);
-        command_line::tell(&warning.hint);
+impl Warning {
+    fn note(&self) -> Note {
+        Note::warning(self.message.clone()).hint(self.hint.clone())
     }
 }
 
-/// Everything about a run that is about to start; nothing with `--json`, which is not for people.
-pub fn before_run(context: &Context, ready: &Ready, json: bool) {
-    if !json {
-        tell(&of_pools(context, ready));
-        tell(&of_config(&context.config));
-    }
+/// For people: on stderr, as warnings of templates.
+pub fn tell(warnings: &[Warning]) {
+    warnings.iter().for_each(|warning| eprintln!("{}", warning.note()));
+}
+
+/// Everything about a run that is about to start.
+pub fn before_run(context: &Context, ready: &Ready) -> Vec<Note> {
+    let all = of_pools(context, ready).into_iter().chain(of_config(&context.config));
+    all.map(|warning| warning.note()).collect()
 }
 
 /// Pools that the templates name: unknown ones, and those that are too small for a step.

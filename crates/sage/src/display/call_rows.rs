@@ -6,6 +6,7 @@ use sage_core::run::{Run, State, StepId};
 
 use super::rows::{Rank, Row, Rows};
 use super::text::Tone;
+use super::walk;
 
 impl Rows<'_> {
     pub(super) fn calls(&mut self, script: StepId, steps: &[StepId], indent: usize) {
@@ -47,7 +48,8 @@ impl Rows<'_> {
         let open = ids.iter().any(|&id| !self.run.step(id).state.settled());
         let failed = ids.iter().any(|&id| matches!(self.run.step(id).state, State::Failed));
         row.sign = match (open, failed) {
-            (true, _) => self.spinner(),
+            (true, _) if ids.iter().any(|&id| walk::works(self.run, id)) => self.spinner(),
+            (true, _) => (Tone::Dim, "◌"),
             (false, true) => (Tone::Warn, "!"),
             (false, false) => (Tone::Good, "✓"),
         };

@@ -9,6 +9,7 @@ use sage_core::run::{Children, Phase, Run, ScopeId, State, Status, StepId};
 use sage_core::template::Kind;
 
 use super::text::clock_text;
+use super::walk;
 
 /// `~12s left`, or nothing.
 pub(crate) fn left_text(run: &Run, now_ms: u64) -> Option<String> {
@@ -24,15 +25,15 @@ fn text(left_ms: u64) -> Option<String> {
 pub(crate) struct Forecast<'a>(Option<Remaining<'a>>);
 
 impl<'a> Forecast<'a> {
-    pub fn of(run: &'a Run, now_ms: u64) -> Forecast<'a> {
+    pub fn of(run: &'a Run, now_ms: u64, moves: bool) -> Forecast<'a> {
         // With a single phase the whole run's estimate says it already.
-        let tells = run.status == Status::Running && run.phases.len() > 1;
+        let tells = moves && run.phases.len() > 1;
         Forecast(tells.then(|| Remaining { run, now_ms, seen: Seen::of(run) }))
     }
 
-    /// `~3s left` of an open phase, or nothing.
+    /// `~3s left` of an open phase in which something is at work, or nothing: how long it waits is not known.
     pub fn phase_text(&self, phase: &Phase) -> Option<String> {
-        let remaining = self.0.as_ref()?;
+        let remaining = self.0.as_ref().filter(|it| walk::phase_works(it.run, phase))?;
         let left = remaining.phase(phase)?;
         text(left.over(remaining.run))
     }
@@ -50,15 +51,25 @@ fn rounded(ms: u64) -> u64 {
 
 /// Milliseconds until the run ends, if there is something to go on.
 pub fn left_ms(run: &Run, now_ms: u64) -> Option<u64> {
-    let active = &run.active;
-    let only_people = active.slots + active.sleeping + active.backoff + run.ready_count() == 0
-        && active.asking + active.unknown > 0;
-    if run.status != Status::Running || only_people {
+    if run.status != Status::Running || only_waits(run) {
         return None;
     }
     let remaining = Remaining { run, now_ms, seen: Seen::of(run) };
     let work = remaining.scope(ScopeId(0))?;
     Some(work.over(run))
+}
+
+/// Nothing is at work, and what could be waits for people, targets or slots of others: how long is not known.
+fn only_waits(run: &Run) -> bool {
+    let active = &run.active;
+    if active.slots + active.sleeping + active.backoff > 0 || !run.open_scripts().is_empty() {
+        return false;
+    }
+    let ready = |id: &StepId| matches!(run.step(*id).state, State::Ready);
+    match run.step_ids().find(ready) {
+        Some(id) => run.wait_reason(id).is_some(),
+        None => active.asking + active.unknown > 0,
+    }
 }
 
 /// Mean active times of finished steps.

@@ -27,12 +27,21 @@ pub(crate) enum Purpose {
     Live,
     /// The live tree's last picture. If the run stands still it shrinks to its phases: the summary follows.
     Last,
-    /// All that is known now. A run without an owner goes on only when somebody resumes it.
+    /// All that is known now. A run without an owner stands still until it is resumed.
     Status { owned: bool },
+}
+
+impl Purpose {
+    pub fn is_owned(self) -> bool {
+        self != Purpose::Status { owned: false }
+    }
 }
 
 /// The run as lines, none wider and all together not higher than `size`.
 pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec<Line> {
+    // What stands still gets no older.
+    let dead = run.status == Status::Running && !purpose.is_owned();
+    let now_ms = if dead { run.updated_ms } else { now_ms };
     let waits = matches!(run.status, Status::Paused { until: Some(_), .. });
     let last = match purpose {
         // With a known time its owner stays and goes on by itself.
@@ -41,7 +50,7 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
         Purpose::Status { .. } => false,
     };
     let mut lines = vec![header(run, now_ms, size.width, purpose, last)];
-    let (mut rows, others) = rows::rows(run, now_ms, size);
+    let (mut rows, others) = rows::rows(run, now_ms, size, !dead);
     if last {
         rows.retain(|row| row.indent == 0);
     }
@@ -189,13 +198,15 @@ fn header(run: &Run, now_ms: u64, width: usize, purpose: Purpose, last: bool) ->
 
 /// How far it is; at the `last` the summary says how it went.
 fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
-    let owned = purpose != Purpose::Status { owned: false };
+    let owned = purpose.is_owned();
     let mut facts = Line::default();
     let progress = Progress::of(run);
     let elapsed = walk::run_ms(run, now_ms);
     match run.status {
         _ if last => {}
-        Status::Running => facts.fact(Tone::Plain, &clock_text(elapsed)),
+        Status::Running if owned => facts.fact(Tone::Plain, &clock_text(elapsed)),
+        // When it was interrupted is not known: the journal ends with the last thing that happened.
+        Status::Running => facts.fact(Tone::Warn, "interrupted: no process owns it"),
         Status::Paused { until: Some(until), .. } if owned => {
             let left = left_text(until, now_ms);
             facts.fact(Tone::Warn, &format!("waits {left}: {}", pause_text(run)));
@@ -214,7 +225,7 @@ fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
         facts.fact(Tone::Plain, &format!("{}/{}", progress.completed, progress.total));
         facts.fact(Tone::Plain, &format!("{}%", progress.percentage));
     }
-    if let Some(left) = estimate::left_text(run, now_ms) {
+    if let Some(left) = estimate::left_text(run, now_ms).filter(|_| owned) {
         facts.fact(Tone::Dim, &left);
     }
     facts

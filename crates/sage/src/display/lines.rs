@@ -7,7 +7,7 @@ use sage_core::event::{
 };
 use sage_core::policy::FailureClass;
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
-use sage_core::wire::{rfc3339, size_text};
+use sage_core::wire::{Progress, rfc3339, size_text};
 
 use super::cache_lines;
 use super::limit_lines;
@@ -41,8 +41,8 @@ impl Lines {
             lines.push(format!("run {} ({time})", finished.verdict.name()));
         }
         if !news.silent {
-            for line in lines {
-                out.push_str(&clean(&line));
+            for line in lines.iter().flat_map(|line| line.lines()) {
+                out.push_str(&clean(line));
                 out.push('\n');
             }
         }
@@ -56,11 +56,9 @@ impl Lines {
                     (&run.plan().template.name, plural(u64::from(run.tally.total), "step"));
                 Some(format!("run started: {} · {template} · {} · {steps}", run.title, run.id))
             }
-            Event::RunOpened(opened) if opened.mode == OpenMode::Resume => Some(format!(
-                "run resumed: {} of {} done",
-                run.tally.settled,
-                plural(run.tally.total.into(), "step")
-            )),
+            Event::RunOpened(opened) if opened.mode == OpenMode::Resume => {
+                Some(format!("run resumed: {}", Progress::of(run).text()))
+            }
             Event::RunOpened(_) | Event::RunFinished(_) | Event::StepSpawned(_) => None,
             Event::RunEdited(_) => {
                 self.tenths.clear();
@@ -141,7 +139,14 @@ impl Lines {
         // Fewer than before: the run went back.
         let tell = tenth > *told;
         *told = tenth;
-        tell.then(|| format!("{} {settled}/{all}", step.path))
+        tell.then(|| {
+            let count = |wanted: &dyn Fn(&State) -> bool| {
+                run.item_steps(fan).iter().filter(|&&item| wanted(&run.step(item).state)).count()
+            };
+            let failed = count(&|state| matches!(state, State::Failed));
+            let failures = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+            format!("{} {}/{all}{failures}", step.path, count(&State::ok))
+        })
     }
 }
 

@@ -5,9 +5,10 @@ use sage_core::event::{Frozen, PauseReason};
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
+use sage_core::wire::failed_steps;
 
 use super::outcome;
-use super::summary::{asking_steps, failed_steps};
+use super::summary::asking_steps;
 use super::text::{Line, Tone};
 use super::walk;
 use crate::command_line::{CommandLine, sage};

@@ -64,13 +64,9 @@ impl Rows<'_> {
     }
 
     fn phase_sign(&self, phase: &Phase) -> (Tone, &'static str) {
-        let busy = |&id: &StepId| match &self.run.step(id).state {
-            State::Running(running) => running.ask.is_none(),
-            State::Open { .. } | State::Backoff { .. } | State::Ready => true,
-            _ => false,
-        };
-        let asks = |&id: &StepId| self.run.step(id).state.name() == "waiting";
-        if phase.members.iter().any(busy) || phase.repeating {
+        let asks =
+            |&id: &StepId| walk::leaves(self.run, id).into_iter().any(|leaf| self.run.waits_for_person(leaf));
+        if walk::phase_works(self.run, phase) {
             self.spinner()
         } else if phase.members.iter().any(asks) {
             (Tone::Warn, "?")
@@ -99,8 +95,10 @@ impl Rows<'_> {
                 details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.now_ms)));
             }
             None if phase.open => {
-                details.fact(Tone::Plain, &format!("{}/{members}", phase.settled));
-                details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
+                details.fact(Tone::Plain, &format!("{}/{members}", phase.ok));
+                if self.owned {
+                    details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
+                }
                 if let Some(left) = self.forecast.phase_text(phase) {
                     details.fact(Tone::Dim, &left);
                 }

@@ -57,7 +57,7 @@ fn run_line(row: &RosterRow, width: usize) -> Line {
     let owner = match (row.owner_kind.as_deref(), row.owner) {
         (Some(kind), Some(pid)) => format!("{kind} (process {pid})"),
         (Some(kind), None) => format!("{kind}, no process"),
-        _ => "nobody runs it".into(),
+        _ => "no process owns it".into(),
     };
     line.fact(if row.owner.is_some() { Tone::Plain } else { Tone::Dim }, &owner);
     line.fact(Tone::Plain, &format!("{}/{}", row.progress.completed, row.progress.total));
@@ -149,6 +149,6 @@ mod tests {
             shown[10],
             "x         paused · background, no process · 3/12 · 2m 05s · sage approve x 'gate/ok[1]'"
         );
-        assert_eq!(shown[11], "left      running · nobody runs it · 3/12 · 2m 05s");
+        assert_eq!(shown[11], "left      running · no process owns it · 3/12 · 2m 05s");
     }
 }

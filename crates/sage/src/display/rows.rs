@@ -77,10 +77,12 @@ pub(crate) struct Row {
 
 /// The rows of a run, in the order of the tree, and what else there is: of thousands of steps that just wait or
 /// are done, only as many become rows as could be shown.
-pub(crate) fn rows(run: &Run, now_ms: u64, size: Size) -> (Vec<Row>, Vec<(Left, u32)>) {
+pub(crate) fn rows(run: &Run, now_ms: u64, size: Size, owned: bool) -> (Vec<Row>, Vec<(Left, u32)>) {
     let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
-    let (forecast, width) = (Forecast::of(run, now_ms), size.width);
-    let mut rows = Rows { run, now_ms, forecast, width, enough, rows: Vec::new(), others: Vec::new() };
+    let moves = owned && run.status == Status::Running;
+    let (forecast, width) = (Forecast::of(run, now_ms, moves), size.width);
+    let (list, others) = (Vec::new(), Vec::new());
+    let mut rows = Rows { run, now_ms, moves, owned, forecast, width, enough, rows: list, others };
     rows.scope(ScopeId(0), 0);
     (rows.rows, rows.others)
 }
@@ -89,6 +91,9 @@ pub(crate) fn rows(run: &Run, now_ms: u64, size: Size) -> (Vec<Row>, Vec<(Left, 
 pub(super) struct Rows<'a> {
     pub run: &'a Run,
     pub now_ms: u64,
+    /// It runs, and a process owns it.
+    moves: bool,
+    pub owned: bool,
     pub forecast: Forecast<'a>,
     width: usize,
     enough: usize,
@@ -98,7 +103,7 @@ pub(super) struct Rows<'a> {
 
 impl Rows<'_> {
     pub(super) fn spinner(&self) -> (Tone, &'static str) {
-        if self.run.status != Status::Running {
+        if !self.moves {
             return (Tone::Dim, "◌");
         }
         (Tone::Busy, SPINNER[(self.now_ms / SPIN_MS) as usize % SPINNER.len()])
@@ -237,7 +242,9 @@ impl Rows<'_> {
         match &step.state {
             _ if self.run.waits_for_person(id) => (Tone::Warn, "?"),
             State::Unknown => (Tone::Warn, "?"),
-            State::Running(_) | State::Open { .. } => self.spinner(),
+            State::Running(_) => self.spinner(),
+            State::Open { .. } if walk::works(self.run, id) => self.spinner(),
+            State::Open { .. } => (Tone::Dim, "◌"),
             State::Backoff { .. } => (Tone::Warn, "↻"),
             State::Ready => (Tone::Dim, "◌"),
             State::Pending => (Tone::Dim, "○"),
@@ -262,6 +269,7 @@ impl Rows<'_> {
                 }
             },
             State::Unknown => details.fact(Tone::Warn, first_line(&unknown_question(self.run, id))),
+            State::Open { .. } if !self.owned => details.fact(Tone::Warn, "interrupted"),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
             State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
             State::Succeeded if step.taken().is_some() => {
@@ -285,6 +293,10 @@ impl Rows<'_> {
 
     fn running_details(&self, id: StepId, until: Option<u64>, stopping: bool, details: &mut Line) {
         let step = self.run.step(id);
+        if !self.owned {
+            details.fact(Tone::Warn, "interrupted");
+            return self.usage(id, details);
+        }
         details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id)));
         if let Some(until) = until {
             details.fact(Tone::Dim, &format!("{} left", left_text(until, self.now_ms)));
@@ -310,6 +322,9 @@ impl Rows<'_> {
 
     fn wait_details(&self, id: StepId) -> String {
         match self.run.wait_reason(id) {
+            None if !self.owned => "not started".into(),
+            // Its attempt was ended with the run: nothing starts it again before a resume.
+            None if self.run.step(id).attempts > 0 => "stopped".into(),
             None => "starting".into(),
             Some(Wait::Dependency) => self.needs_text(id),
             Some(wait) => wait_text(self.run, &wait, self.now_ms),
@@ -342,7 +357,7 @@ impl Rows<'_> {
         let count = |wanted: &dyn Fn(&State) -> bool| {
             items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count()
         };
-        let settled = count(&State::settled);
+        let done = count(&State::ok);
         let running = count(&|state| {
             matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. })
         });
@@ -350,11 +365,11 @@ impl Rows<'_> {
         let mut details = Line::default();
         if matches!(self.run.step(id).state, State::Open { .. }) {
             let columns = if self.width >= 100 { 20 } else { 10 };
-            details.append(bar(settled, items.len(), columns));
+            details.append(bar(done, items.len(), columns));
             details.push(Tone::Plain, " ");
         }
-        details.push(Tone::Plain, &format!("{settled}/{}", items.len()));
-        if running > 0 {
+        details.push(Tone::Plain, &format!("{done}/{}", items.len()));
+        if running > 0 && self.owned {
             details.fact(Tone::Plain, &format!("{running} running"));
         }
         if failed > 0 {

@@ -3,7 +3,7 @@
 use sage_core::event::Ask;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::{WorkflowMetrics, rfc3339};
+use sage_core::wire::{Progress, WorkflowMetrics, failed_steps, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
@@ -13,7 +13,7 @@ use super::limit_lines;
 use super::next;
 use super::outcome;
 use super::rows::ask_text;
-use super::text::{Line, Style, Tone, argument, clean, lines, plural, time_text, wrap};
+use super::text::{Line, Style, Tone, argument, clean, first_line, lines, plural, time_text, wrap};
 use super::walk;
 use super::why::{because, pause_text, unknown_question};
 
@@ -21,8 +21,9 @@ use super::why::{because, pause_text, unknown_question};
 const LISTED: usize = 5;
 /// Paths are aligned up to here.
 const PATH_COLUMNS: usize = 32;
-/// Lines of a failure's message.
-const MESSAGE_LINES: usize = 3;
+/// Lines that are quoted of a failed step's output: of one or two failures, and of each where there are more.
+const QUOTED: usize = 10;
+const QUOTED_OF_MANY: usize = 4;
 
 /// What a run came to, as text that ends with a line break.
 pub fn summary(run: &Run, style: Style) -> String {
@@ -63,9 +64,10 @@ fn verdict_line(run: &Run) -> Line {
         if waited * 100 > metrics.total_time {
             line.fact(Tone::Dim, &format!("{} waiting", time_text(waited)));
         }
+        let at_most = if metrics.sequential_at_most { "at most " } else { "" };
         let sequential = time_text(metrics.sequential_time);
-        line.fact(Tone::Dim, &format!("{sequential} if sequential"));
-        line.fact(Tone::Plain, &format!("{:.1}x faster", metrics.speedup));
+        line.fact(Tone::Dim, &format!("{at_most}{sequential} if sequential"));
+        line.fact(Tone::Plain, &format!("{at_most}{:.1}x faster", metrics.speedup));
     }
     line
 }
@@ -94,56 +96,42 @@ fn ran(run: &Run) -> usize {
 
 fn steps_line(run: &Run) -> Line {
     let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
-    let count = |wanted: &dyn Fn(&State) -> bool| {
-        leaves.iter().filter(|&&id| wanted(&run.step(id).state)).count() as u64
-    };
-    let kept = leaves.iter().filter(|&&id| walk::kept(run, id)).count() as u64;
-    let total = u64::from(run.tally.total);
-    let mut line = Line::of(Tone::Plain, "  ");
-    let done = count(&|state| matches!(state, State::Succeeded));
-    let mut parts: Vec<(Tone, String)> = Vec::new();
-    if kept > 0 {
-        let now = leaves.iter().filter(|&&id| !walk::kept(run, id) && run.step(id).attempts > 0).count();
-        parts.push((Tone::Plain, format!("{kept} of {} reused, {now} run", plural(total, "step"))));
-    } else if done == total {
-        parts.push((Tone::Plain, format!("{} done", plural(total, "step"))));
-    } else {
-        parts.push((Tone::Plain, format!("{done} of {} done", plural(total, "step"))));
-    }
-    let handled = leaves.iter().filter(|&&id| run.is_handled(id)).count() as u64;
+    let count = |wanted: &dyn Fn(StepId) -> bool| leaves.iter().filter(|&&id| wanted(id)).count() as u64;
+    let of = |name: &'static str| count(&|id| run.step(id).state.name() == name);
+    let handled = count(&|id| run.is_handled(id));
+    let asking = |id: StepId| run.waits_for_person(id);
     let rest: [(Tone, u64, &str); 7] = [
-        (Tone::Bad, count(&|state| matches!(state, State::Failed)) - handled, "failed"),
+        (Tone::Bad, of("failed") - handled, "failed"),
         (Tone::Dim, handled, "failed and handled by code"),
-        (Tone::Dim, count(&|state| matches!(state, State::Skipped)), "skipped"),
-        (Tone::Warn, count(&|state| matches!(state, State::Blocked)), "blocked"),
-        (Tone::Dim, count(&|state| matches!(state, State::Cancelled)), "cancelled"),
-        (Tone::Warn, count(&asks), "waiting for a person"),
-        (Tone::Dim, count(&open), "not finished"),
+        (Tone::Dim, of("skipped"), "of them skipped"),
+        (Tone::Warn, of("blocked"), "blocked"),
+        (Tone::Dim, of("cancelled"), "cancelled"),
+        (Tone::Warn, count(&asking), "waiting for a person"),
+        (Tone::Dim, count(&|id| !run.step(id).state.settled() && !asking(id)), "not finished"),
     ];
     let told = rest.iter().filter(|(_, count, _)| *count > 0);
-    parts.extend(told.map(|(tone, count, what)| (*tone, format!("{count} {what}"))));
-    for (at, (tone, text)) in parts.into_iter().enumerate() {
+    let rest = told.map(|(tone, count, what)| (*tone, format!("{count} {what}")));
+    let mut line = Line::of(Tone::Plain, "  ");
+    for (at, (tone, text)) in std::iter::once((Tone::Plain, done_text(run, &leaves))).chain(rest).enumerate()
+    {
         line.push(Tone::Dim, if at == 0 { "" } else { " · " });
         line.push(tone, &text);
     }
     line
 }
 
-fn asks(state: &State) -> bool {
-    matches!(state, State::Unknown) || matches!(state, State::Running(running) if running.ask.is_some())
-}
-
-fn open(state: &State) -> bool {
-    !state.settled() && !asks(state)
-}
-
-/// Innermost failures: what is around them failed because of them. A script fails by itself, and says where, a
-/// workflow by taking too long; what a script has dealt with is none.
-pub(super) fn failed_steps(run: &Run) -> Vec<StepId> {
-    let is_failed = |id: StepId| matches!(run.step(id).state, State::Failed);
-    let own = |id: StepId| run.calls(id).is_some() || !run.children(id).into_iter().any(is_failed);
-    let failed = |&id: &StepId| is_failed(id) && own(id) && !run.is_handled(id);
-    run.step_ids().filter(failed).collect()
+/// How many steps are done, as everybody counts them, and how many of those were done before.
+fn done_text(run: &Run, leaves: &[StepId]) -> String {
+    let progress = Progress::of(run);
+    let steps = plural(u64::from(progress.total), "step");
+    let kept = leaves.iter().filter(|&&id| walk::kept(run, id)).count();
+    let now = leaves.iter().filter(|&&id| !walk::kept(run, id) && run.step(id).attempts > 0).count();
+    match (kept, progress.completed == progress.total) {
+        (0, true) => format!("{steps} done"),
+        (0, false) => progress.text(),
+        (kept, true) => format!("{kept} of {steps} reused, {now} run"),
+        (kept, false) => format!("{}, {kept} reused", progress.text()),
+    }
 }
 
 fn failure_lines(run: &Run) -> Vec<Line> {
@@ -154,13 +142,13 @@ fn failure_lines(run: &Run) -> Vec<Line> {
     for &id in failed.iter().take(LISTED) {
         let step = run.step(id);
         let Some(failure) = &step.failure else { continue };
-        let mut texts = lines(&failure.message).take(MESSAGE_LINES);
-        let first = failure_text(failure.class.name(), texts.next().unwrap_or_default());
+        let first = failure_text(failure.class.name(), first_line(&failure.message));
+        let quote = quoted(&failure.message, if failed.len() > 2 { QUOTED_OF_MANY } else { QUOTED });
         let mut line = Line::of(Tone::Bad, "  ✗ ").with(Tone::Bold, &step.path);
         line.pad_to(4 + widest);
         line.push(Tone::Bad, &format!("  {first}"));
         page.push(line);
-        page.extend(texts.map(|text| Line::of(Tone::Dim, "    ").with(Tone::Dim, text)));
+        page.extend(quote.into_iter().map(|text| Line::of(Tone::Dim, "    ").with(Tone::Dim, text)));
         page.extend(
             sage_core::wire::hint(run, id).map(|hint| Line::of(Tone::Dim, "    ").with(Tone::Dim, hint)),
         );
@@ -172,6 +160,13 @@ fn failure_lines(run: &Run) -> Vec<Line> {
         ));
     }
     page
+}
+
+/// What follows the first line of a message, as it was printed: its last lines.
+fn quoted(message: &str, most: usize) -> Vec<&str> {
+    let all = message.split('\n').map(str::trim_end).filter(|line| !line.trim().is_empty());
+    let rest: Vec<&str> = all.skip(1).collect();
+    rest[rest.len().saturating_sub(most)..].to_vec()
 }
 
 /// `timeout: no answer within 10m`; the plainest class says nothing that the message does not.

@@ -4,6 +4,7 @@
 //! move the cursor, change a colour or hide itself.
 
 use sage_core::diagnostic::printable;
+use sage_core::text::without_escapes;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Marks that pile up on one letter; more than this is no language.
@@ -153,32 +154,7 @@ pub(crate) fn clean(text: &str) -> String {
         marks = if c.width() == Some(0) { marks + 1 } else { 0 };
         marks <= MAX_MARKS
     };
-    printable(&without_sequences(text)).chars().filter(seen).collect()
-}
-
-/// Colours and other escape sequences are noise in a message; what is left of a broken one `printable` shows.
-fn without_sequences(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match (c, rest.peek()) {
-            ('\x1b', Some('[')) => {
-                rest.next();
-                while rest.next_if(|c| ('\x20'..='\x3f').contains(c)).is_some() {}
-                rest.next_if(|c| ('\x40'..='\x7e').contains(c));
-            }
-            ('\x1b', Some(']' | 'P' | '_' | '^')) => {
-                while rest.next_if(|c| !matches!(c, '\x07' | '\x1b' | '\n')).is_some() {}
-                if rest.next_if_eq(&'\x1b').is_some() {
-                    rest.next_if_eq(&'\\');
-                } else {
-                    rest.next_if_eq(&'\x07');
-                }
-            }
-            _ => out.push(c),
-        }
-    }
-    out
+    printable(&without_escapes(text)).chars().filter(seen).collect()
 }
 
 /// `text` in lines of at most `columns`, broken at spaces; a longer word stays whole and is cut when shown.

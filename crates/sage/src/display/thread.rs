@@ -16,6 +16,7 @@ use super::json;
 use super::lines::Lines;
 use super::tail::{News, Tail};
 use super::terminal::{self, Screen};
+use super::text::wrap;
 use super::why::pause_text;
 use super::{Mode, Size};
 use crate::out::Out;
@@ -103,9 +104,25 @@ impl Display {
         options: Options,
         stdout: Box<dyn Write + Send>,
     ) -> Display {
+        Display::start_view(vfs, run_dir, View::new(mode, options, stdout), options)
+    }
+
+    /// The live tree on anything that understands a terminal's sequences.
+    #[cfg(test)]
+    pub(super) fn start_tree(
+        vfs: Arc<dyn Vfs>,
+        run_dir: &Path,
+        options: Options,
+        out: Box<dyn Write + Send>,
+    ) -> Display {
+        let kind = Kind::tree(out, options);
+        let view = View { kind, out: Box::new(io::sink()), text: String::new(), broken: false };
+        Display::start_view(vfs, run_dir, view, options)
+    }
+
+    fn start_view(vfs: Arc<dyn Vfs>, run_dir: &Path, view: View, options: Options) -> Display {
         let shared = Arc::new(Shared::default());
         let tail = Tail::new(vfs, run_dir, options.from_seq);
-        let view = View::new(mode, options, stdout);
         let work = Work { tail, view, shared: shared.clone(), until_closed: options.until_closed };
         let named = std::thread::Builder::new().name("sage-display".into());
         // Without a thread the run goes on unseen; that is better than not at all.
@@ -210,9 +227,11 @@ struct View {
 
 enum Kind {
     Tree {
-        screen: Screen<io::Stderr>,
+        screen: Screen<Box<dyn Write + Send>>,
         color: bool,
         width: Option<u16>,
+        /// What scripts said, to be put above the tree.
+        notes: Vec<String>,
     },
     Lines(Lines),
     Json,
@@ -223,12 +242,17 @@ enum Kind {
     },
 }
 
+impl Kind {
+    fn tree(out: Box<dyn Write + Send>, options: Options) -> Kind {
+        let (screen, notes) = (Screen::new(out), Vec::new());
+        Kind::Tree { screen, color: options.color, width: options.width, notes }
+    }
+}
+
 impl View {
     fn new(mode: Mode, options: Options, out: Box<dyn Write + Send>) -> View {
         let kind = match mode {
-            Mode::Tree if terminal::can_paint() => {
-                Kind::Tree { screen: Screen::new(io::stderr()), color: options.color, width: options.width }
-            }
+            Mode::Tree if terminal::can_paint() => Kind::tree(Box::new(io::stderr()), options),
             Mode::Tree | Mode::Lines => Kind::Lines(Lines::default()),
             Mode::Json => Kind::Json,
             Mode::Quiet => Kind::Quiet { waits: Vec::new(), no_wait: options.no_wait },
@@ -241,7 +265,8 @@ impl View {
             Kind::Lines(lines) => lines.tell(news, &mut self.text),
             Kind::Json => json::tell(news, &mut self.text),
             Kind::Quiet { waits, no_wait: false } => waits.extend(wait_line(news)),
-            Kind::Quiet { .. } | Kind::Tree { .. } => {}
+            Kind::Tree { notes, .. } => notes.extend(noted(news)),
+            Kind::Quiet { .. } => {}
         }
     }
 
@@ -270,7 +295,7 @@ impl View {
             said.push(format!("cannot follow the journal: {}", super::text::clean(why)));
             self.broken = true;
         }
-        let Kind::Tree { screen, color, width } = &mut self.kind else {
+        let Kind::Tree { screen, color, width, notes } = &mut self.kind else {
             // A closed stderr is no reason to stop.
             said.iter().for_each(|line| drop(writeln!(io::stderr(), "{line}")));
             return Ok(());
@@ -279,7 +304,16 @@ impl View {
         // The last row is the cursor's.
         let room = Size { width: size.width, height: size.height.saturating_sub(1).max(1) };
         let lines = run.map(|run| frame::frame(run, now_ms(), room, purpose)).unwrap_or_default();
-        screen.paint(&said, &lines, *color, size.width)
+        let said = notes.drain(..).chain(said).flat_map(|line| wrap(&line, size.width));
+        screen.paint(&said.collect::<Vec<_>>(), &lines, *color, size.width)
+    }
+}
+
+/// A line of a script (`sage.log`), or about it: an `await` may be missing.
+fn noted(news: &News<'_>) -> Vec<String> {
+    match news.event {
+        Event::StepNoted(noted) if !news.silent => noted.text.lines().map(super::text::clean).collect(),
+        _ => Vec::new(),
     }
 }
 

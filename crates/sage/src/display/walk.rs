@@ -23,6 +23,21 @@ pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
     leaves
 }
 
+/// Whether the step, or something inside it, is at work: waiting for a slot, a time or a person is not.
+pub(crate) fn works(run: &Run, id: StepId) -> bool {
+    // A script without open calls computes.
+    let computes = |id: StepId| {
+        let open = matches!(run.step(id).state, State::Open { .. }) && run.calls(id).is_some();
+        open && run.children(id).into_iter().all(|call| run.step(call).state.settled())
+    };
+    run.is_active(id) || computes(id)
+}
+
+/// Whether anything in a phase is at work, be it the question whether it goes round again.
+pub(crate) fn phase_works(run: &Run, phase: &Phase) -> bool {
+    phase.repeating || phase.members.iter().any(|&id| works(run, id))
+}
+
 /// Time of the attempt that is under way; else all that a step has taken, in attempts or from its first child's
 /// start to the last one's end. What is open counts from the present owner's turn on: the time before may have
 /// been a pause of days.

@@ -85,7 +85,7 @@ fn a_plan_is_readable_at_80_columns() {
 #[test]
 fn a_run_is_marked_by_its_states() {
     insta::assert_snapshot!(text_run(&run().run), @r#"
-    feature "one" · 7 steps in 4 phases · running · 3/10
+    feature "one" · 7 steps in 4 phases · running · 1/10
 
     research  (join: at least 75 %, else pause)
       ├─ ✗ market  agent  exit code 1

@@ -35,7 +35,8 @@ pub struct Now {
 
 impl Now {
     fn of(run: &Run) -> Now {
-        let Progress { completed, total, .. } = Progress::of(run);
+        let progress = Progress::of(run);
+        let Progress { completed, total, .. } = progress;
         let working: Vec<&str> = run
             .live_steps()
             .filter(|step| step.children.is_none() && matches!(step.state, State::Running(_)))
@@ -43,7 +44,7 @@ impl Now {
             .collect();
         let named = working[..working.len().min(NAMED)].join(", ");
         let message = match working.len() {
-            0 => format!("{}: {completed} of {total} steps done", run.status.name()),
+            0 => format!("{}: {}", run.status.name(), progress.text()),
             n if n > NAMED => format!("{completed} of {total} done; {named} and {} more at work", n - NAMED),
             _ => format!("{completed} of {total} done; at work: {named}"),
         };

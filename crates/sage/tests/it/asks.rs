@@ -36,6 +36,10 @@ fn an_agents_question_is_answered_from_another_process_and_others_go_on() {
     assert!(!sage.path("made").exists());
     let shown = sage.sage("status x").exit(0);
     shown.stdout_has("may it use Bash: touch made?").stdout_has("sage approve x work/one");
+    let roster = sage.sage("status --json").exit(0).json();
+    assert_eq!(roster["runs"][0]["asking"], serde_json::json!(["work/one"]), "{roster:#}");
+    assert_eq!(roster["runs"][0]["working"], serde_json::json!([]), "it waits for a person");
+    sage.sage("status").exit(0).stdout_has("sage approve x work/one");
     sage.sage("approve x work/one --ask nonsense").exit(2).stderr_has("no open question");
     sage.sage("approve x work/two").exit(2);
     sage.sage("approve x").exit(0);

@@ -202,7 +202,7 @@ fn when_there_are_too_many_the_least_used_go_and_the_young_stay() {
 fn a_cache_that_cannot_be_written_is_done_without() {
     let sage = research();
     sage.write(".sage/cache", "in the way");
-    let run = sage.sage("run x -t t").exit(0).stderr_has("note: the run does without the cache");
+    let run = sage.sage("run x -t t").exit(0).stderr_has("note: running without the cache");
     assert_eq!(run.stderr.matches("without the cache").count(), 1);
     assert_eq!(sage.status("x")["metrics"]["cacheHitRate"], Value::Null);
     sage.sage("cache").exit(0).stdout_has("0 results");

@@ -133,7 +133,7 @@ fn stale_locks_are_taken_over_with_a_notice() {
     // Unreadable text is not an error, and a clean end leaves nothing to tell.
     sage.write(".sage/state/workflow-x.lock", "not json");
     paused(sage.sage("resume x --from p/hold"));
-    paused(sage.sage("resume x --from p/hold")).stderr_lacks("took the run over");
+    paused(sage.sage("resume x --from p/hold")).stderr_lacks("took over the run");
 }
 
 // covers: R9, RELIABILITY 25

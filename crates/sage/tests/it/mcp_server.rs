@@ -4,6 +4,7 @@ pub mod client;
 mod errors;
 mod hostile;
 mod inbox;
+mod notices;
 mod others;
 mod place;
 mod waiting;

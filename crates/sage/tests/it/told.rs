@@ -24,8 +24,8 @@ fn a_wait_is_told_with_an_owner_and_otherwise_what_to_type() {
         .exit(0)
         .stdout_has(&format!("paused: {text}, until 20"))
         .stderr_has("sage resume x");
-    sage.sage("status x").exit(0).stderr_has("note: nobody waits for it");
-    sage.sage("list").exit(0).stdout_has("nobody waits for it: sage resume");
+    sage.sage("status x").exit(0).stderr_has("note: no process waits for it");
+    sage.sage("list").exit(0).stdout_has("no process waits for it: sage resume");
     assert_eq!(sage.status("x")["owner"], serde_json::Value::Null);
 }
 

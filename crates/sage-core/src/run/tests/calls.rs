@@ -159,7 +159,8 @@ fn retrying(policy: &str) -> Story {
 fn retried(story: &mut Story, step: &str) {
     let (class, message, usage) = (FailureClass::Failed, "thrown".to_string(), Default::default());
     let (ms, spent, at, level) = (0, None, story.now, RetryLevel::Step);
-    story.tell(StepRetried { step: step.into(), attempt: 1, class, message, ms, usage, spent, at, level });
+    let step = step.into();
+    story.tell(StepRetried { step, attempt: 1, class, message, ms, usage, spent, at, level, crowded: None });
 }
 
 // covers: R7, R21

@@ -169,7 +169,7 @@ fn refuse_unmade_checks(run: &Run) -> Result<(), Failure> {
             "step `{}` did not run; skills are saved only from runs whose checks ran and passed",
             run.step(id).path
         ))
-        .hint(format!("sage result {} {}", argument(&run.feature), run.step(id).path))),
+        .hint(sage("result").arg(&run.feature).arg(run.step(id).path.as_ref()))),
     }
 }
 

@@ -116,6 +116,7 @@ impl Canned {
             spent: None,
             at,
             level: RetryLevel::Attempt,
+            crowded: None,
         })
     }
 

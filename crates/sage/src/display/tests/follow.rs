@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sage_core::event::{Event, RunEdited};
+use sage_core::event::{Event, RunEdited, StepNoted};
 use sage_core::policy::FailureClass;
 use sage_core::port::Usage;
 use sage_core::verdict::Verdict;
@@ -98,6 +98,36 @@ fn shown(canned: &Canned, mode: Mode, from_seq: u64) -> String {
     out.text()
 }
 
+/// `sage.log` and a missing `await`: above the tree, whole, and not painted over.
+// covers: R8, R21
+#[test]
+fn what_a_script_says_stands_above_the_tree() {
+    let say = |text: &str| StepNoted { step: "research/market".into(), text: text.into() };
+    let long = "main/slow had not ended when the script returned, and is stopped: is an `await` missing at a.ts:2:8?";
+    let canned = Canned::new(WORK)
+        .start("research/market")
+        .event(say("3 of 9 files\nare read"))
+        .event(say(long))
+        .at(500);
+    let mut written = Written::new();
+    written.write(&canned.events);
+    let (out, dir) = (Out::default(), written.dir.path().join("run"));
+    let options = Options { width: Some(60), ..Options::default() };
+    let display = Display::start_tree(written.vfs.clone(), &dir, options, Box::new(out.clone()));
+    out.wait_for("research");
+    display.finish();
+    let text = crate::display::text::clean(&out.text().replace("\r\n", "|"));
+    let said = "3 of 9 files|are read|main/slow had not ended when the script returned, and is|stopped: is an `await` missing at a.ts:2:8?|Payment";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(text.matches("3 of 9 files").count(), 1, "{text}");
+    assert!(shown(&canned, Mode::Lines, 0).contains("\n3 of 9 files\nare read\nmain/slow had"));
+    let known = canned.events.len() as u64;
+    assert!(
+        !shown(&canned, Mode::Lines, known).contains("3 of 9 files"),
+        "a resumed run says only what is new"
+    );
+}
+
 fn story() -> Canned {
     let usage = Usage { input: Some(1_500), cost_usd: Some(0.02), ..Usage::default() };
     Canned::new(WORK)
@@ -139,7 +169,7 @@ fn a_resumed_run_tells_only_what_is_new() {
     let old = canned.events.len() as u64;
     let canned = canned.at(9_000).resume().finish(Verdict::Degraded);
     insta::assert_snapshot!(shown(&canned, Mode::Lines, old), @"
-    run resumed: 2 of 3 steps done
+    run resumed: 1 of 3 steps done
     run degraded (4.0s)
     ");
 }
@@ -186,14 +216,14 @@ phases:
     p/each 3/30
     p/each 6/30
     p/each[7] failed: exit code 1
-    p/each 9/30
-    p/each 12/30
-    p/each 15/30
-    p/each 18/30
-    p/each 21/30
-    p/each 24/30
-    p/each 27/30
-    p/each 30/30
+    p/each 8/30, 1 failed
+    p/each 11/30, 1 failed
+    p/each 14/30, 1 failed
+    p/each 17/30, 1 failed
+    p/each 20/30, 1 failed
+    p/each 23/30, 1 failed
+    p/each 26/30, 1 failed
+    p/each 29/30, 1 failed
     phase p failed (0.0s, 0 of 1 succeeded)
     ");
     let mut canned = Canned::new(yaml).fan("p/each", 2).start("p/each[0]").done("p/each[0]", 5);

@@ -103,6 +103,7 @@ fn a_failed_run_says_what_failed_and_what_to_type() {
       ✗ research/market  rate-limit: 429 from the model
         retry later
         third
+        fourth
         its provider wants fewer calls at once (`sage limits`)
       ✗ research/notes   exit code 1: boom
       next: sage resume payment-processing                tries again; finished steps are kept

@@ -13,11 +13,12 @@ use super::super::call::{Call, MAX_WAIT_MS};
 use super::super::error::{Code, ToolError, given};
 use super::outcome;
 use super::take::after_owner;
+use crate::cli::background;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Limits;
+use crate::cli::notes::{self, Note};
 use crate::cli::prepare::{self, Wanted};
-use crate::cli::{background, drive};
 
 /// Problems of a template that an error tells.
 const TOLD: usize = 10;
@@ -78,7 +79,7 @@ fn limits(mut options: Args) -> Result<Limits, ToolError> {
 }
 
 /// The run is durable and has an owner when this returns; notes tell what is odd about it.
-fn start(context: &Context, wish: Wish) -> Result<Vec<String>, ToolError> {
+fn start(context: &Context, wish: Wish) -> Result<Vec<Note>, ToolError> {
     let template = wish.template.map(|name| named(&context.project.root, name)).transpose()?;
     let wanted = Wanted {
         feature: &wish.feature,
@@ -87,23 +88,28 @@ fn start(context: &Context, wish: Wish) -> Result<Vec<String>, ToolError> {
         inputs: wish.inputs,
         replace: false,
         asks: false,
-        silent: true,
     };
     let mut problems = Problems::default();
     let prepared =
         prepare::plan(context, wanted, &mut |file, loaded, text| problems.take(file, loaded, text))
             .map_err(|failure| problems.explain(failure))?;
-    prepare::check(context, &prepared, true)?;
+    let mut notes = problems.warnings;
+    notes.extend(prepare::check(context, &prepared)?);
+    notes.extend(prepared.notes);
     let (engine, request) = (context.engine(), prepared.request);
     let (record, notices) =
         after_owner(&engine, wish.feature.slug(), || engine.start_detached(request.clone()))?;
-    notices.iter().for_each(drive::tell);
-    Ok(hand_over(context, &record))
+    notes.extend(notes::of_notices(&notices));
+    notes.extend(hand_over(context, &record));
+    Ok(notes)
 }
 
-/// The run is saved: if nobody could be started for it, the next who looks tries again.
-pub fn hand_over(context: &Context, record: &sage_engine::background::Record) -> Vec<String> {
-    background::hand_over(context, record).err().map(|failure| failure.message).into_iter().collect()
+/// The run is saved: if no owner could be started for it, the next command that looks tries again.
+pub fn hand_over(context: &Context, record: &sage_engine::background::Record) -> Vec<Note> {
+    let failed = background::hand_over(context, record).err();
+    let limits = context.engine().limits.warning();
+    let failed = failed.map(|failure| Note::warning(failure.message));
+    failed.into_iter().chain(limits.map(|warning| Note::note(warning.to_string()))).collect()
 }
 
 /// A template's name as it is; a file only if it is one of the project: its mistakes are told with its text.
@@ -131,15 +137,21 @@ fn named(root: &Path, name: String) -> Result<String, ToolError> {
 #[derive(Default)]
 pub struct Problems {
     lines: Vec<String>,
+    warnings: Vec<Note>,
     cycle: bool,
 }
 
 impl Problems {
     pub fn take(&mut self, file: &str, loaded: &Loaded, text: &str) {
-        for shown in loaded.show(file, text).iter().filter(|shown| shown.severity == Severity::Error) {
+        for shown in loaded.show(file, text) {
+            let place = format!("{}:{}:{}", shown.file, shown.line, shown.column);
+            if shown.severity != Severity::Error {
+                let warning = Note::warning(format!("{place}: {}", shown.message));
+                self.warnings.push(shown.hint.into_iter().fold(warning, Note::hint));
+                continue;
+            }
             self.cycle |= shown.message.starts_with(CYCLE);
             let hint = shown.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
-            let place = format!("{}:{}:{}", shown.file, shown.line, shown.column);
             self.lines.push(format!("\n{place}: {}: {}{hint}", shown.field, shown.message));
         }
     }

@@ -5,15 +5,17 @@
 
 use sage_core::event::PauseReason;
 use sage_core::policy::FailureClass;
-use sage_core::run::{Run, State, Status};
+use sage_core::run::{Run, Status};
+use sage_core::template::Kind;
 use sage_core::verdict::Verdict;
-use sage_core::wire::{self, Progress, Summary};
+use sage_core::wire::{self, Progress, Summary, failed_steps};
 use sage_engine::open::Snapshot;
 use serde_json::{Value, json};
 
 use super::super::answer::Answer;
 use super::super::error::{Code, ToolError, call_text, cut};
 use crate::cli::context::Context;
+use crate::cli::notes::Note;
 use crate::cli::{drive, questions};
 
 /// Of a summary; the whole results are there page by page.
@@ -21,11 +23,13 @@ const MAX_BYTES: usize = 48_000;
 /// A result that may stay in a summary that is too large.
 const SMALL_BYTES: usize = 1_000;
 const PREVIEW_CHARS: usize = 300;
+/// Errors and notices that the text tells; the structured content has all of them.
+const TOLD: usize = 5;
 
 pub fn answer(
     context: &Context,
     snapshot: &Snapshot,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     resumed_from: Option<Value>,
 ) -> Result<Answer, ToolError> {
     let run = &snapshot.run;
@@ -40,9 +44,9 @@ pub fn answer(
     if run.status.open() && !open.is_empty() {
         value["questions"] = json!(open);
     }
-    if !notes.is_empty() {
-        let errors = value["errors"].as_array().cloned().unwrap_or_default();
-        value["errors"] = errors.into_iter().chain(notes.into_iter().map(Value::from)).collect();
+    let notices: Vec<String> = notes.iter().map(Note::line).collect();
+    if !notices.is_empty() {
+        value["notices"] = json!(notices);
     }
     if let Some(from) = resumed_from {
         value["resumedFrom"] = from;
@@ -50,15 +54,14 @@ pub fn answer(
     shorten(&mut value, &run.feature);
     match outside(run) {
         Some(error) => Err(error.with(value)),
-        None => Ok(Answer::new(value, text(run))),
+        None => Ok(Answer::new(value, text(run, &notices))),
     }
 }
 
 /// What a client that shows only text needs to know.
-fn text(run: &Run) -> String {
-    let Progress { completed, total, .. } = Progress::of(run);
+fn text(run: &Run, notices: &[String]) -> String {
     let feature = &run.feature;
-    let head = format!("{feature}: {}, {completed} of {total} steps done", run.status.name());
+    let head = format!("{feature}: {}, {}", run.status.name(), Progress::of(run).text());
     let next = match run.status {
         Status::Running => {
             format!("it goes on; {} tells when it ends", call_text("sage_workflow_status", feature))
@@ -73,9 +76,9 @@ fn text(run: &Run) -> String {
         }
         _ => format!("{} has the results", call_text("sage_result", feature)),
     };
-    let errors = wire::errors(run).into_iter().chain(wire::reasons(run));
-    let errors: String = errors.take(5).map(|it| format!("\n{it}")).collect();
-    cut(&format!("{head}; {next}{errors}"), 2_000)
+    let below = |lines: &[String]| lines.iter().take(TOLD).map(|it| format!("\n{it}")).collect::<String>();
+    let wrong: Vec<String> = wire::errors(run).into_iter().chain(wire::reasons(run)).collect();
+    cut(&format!("{head}; {next}{}{}", below(notices), below(&wrong)), 2_000)
 }
 
 /// A cause that lies outside of the workflow.
@@ -103,17 +106,16 @@ fn outside(run: &Run) -> Option<ToolError> {
     }
 }
 
-/// The first step that failed, if it failed because of others.
+/// The first step that failed because of something outside of the workflow: a provider, an MCP server, time.
 fn failed_by(run: &Run) -> Option<(Code, String)> {
-    let mut failed = run
-        .live_steps()
-        .filter(|step| step.children.is_none() && matches!(step.state, State::Failed))
-        .filter_map(|step| Some((step, step.failure.as_ref()?)));
-    failed.find_map(|(step, failure)| {
-        use FailureClass::{Auth, Quota, RateLimit, Timeout, Transient};
-        let code = match failure.class {
-            Transient | RateLimit | Quota | Auth => Code::External,
-            Timeout => Code::Timeout,
+    use FailureClass::{Auth, Failed, Lost, Quota, RateLimit, Timeout, Transient};
+    failed_steps(run).into_iter().find_map(|id| {
+        let (step, failure) = (run.step(id), run.step(id).failure.as_ref()?);
+        let code = match (run.kind(id), failure.class) {
+            (_, Transient | RateLimit | Quota | Auth) => Code::External,
+            // The server died, did not start, or says that it cannot; wrong arguments are the workflow's fault.
+            (Kind::Tool, Failed | Lost) => Code::External,
+            (_, Timeout) => Code::Timeout,
             _ => return None,
         };
         Some((code, format!("{}: {} ({})", step.path, failure.message, failure.class.name())))

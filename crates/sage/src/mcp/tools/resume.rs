@@ -12,12 +12,13 @@ use super::execute::hand_over;
 use super::outcome;
 use super::take::after_owner;
 use crate::cli::context::Context;
-use crate::cli::drive;
+use crate::cli::notes::{self, Note};
+use crate::cli::resume::changed_template;
 
 /// Where it goes on, and what is odd about it.
 struct Begun {
     from: Value,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
@@ -40,14 +41,17 @@ fn begin(context: &Context, feature: &str, from: Option<String>) -> Result<Begun
     let resumed = after_owner(&engine, feature, || engine.resume(feature, request.clone()));
     match resumed.map_err(refused)? {
         Resumed::Complete { run, notices } => {
-            notices.iter().for_each(drive::tell);
-            Ok(Begun { from: current_phase(&run).into(), notes: Vec::new() })
+            let mut notes = notes::of_notices(&notices);
+            notes.extend(changed_template(context, &run));
+            Ok(Begun { from: current_phase(&run).into(), notes })
         }
         Resumed::Owned(owned) => {
-            owned.notices.iter().for_each(drive::tell);
+            let mut notes = notes::of_notices(&owned.notices);
+            notes.extend(changed_template(context, owned.run_loop.run()));
             let from = from.or_else(|| current_phase(owned.run_loop.run()));
             let record = engine.detach(*owned, false)?;
-            Ok(Begun { from: from.into(), notes: hand_over(context, &record) })
+            notes.extend(hand_over(context, &record));
+            Ok(Begun { from: from.into(), notes })
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `sage_workflow_status`: where a run stands, now or when it has come to rest.
 
 use sage_core::run::Status;
+use sage_core::wire::Progress;
 use sage_engine::open::Snapshot;
 use sage_engine::project::Project;
 use serde_json::{Value, json};
@@ -21,9 +22,8 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     let snapshot = call.settled(&feature, wait_ms).await?;
     let value = call.blocking(move |context| Ok((view(&context.project, &snapshot)?, snapshot))).await?;
     let (value, snapshot) = value;
-    let progress = &value["progress"];
-    let (done, total, state) = (&progress["completed"], &progress["total"], snapshot.run.status.name());
-    let mut text = format!("{feature}: {state}, {done} of {total} steps done");
+    let run = &snapshot.run;
+    let mut text = format!("{feature}: {}, {}", run.status.name(), Progress::of(run).text());
     if let Some(hint) = value["hint"].as_str() {
         text = format!("{text}; {hint}");
     }
@@ -56,7 +56,7 @@ fn hint(snapshot: &Snapshot, nothing_asked: bool) -> Option<String> {
     let feature = &snapshot.run.feature;
     match snapshot.run.status {
         Status::Running if !snapshot.is_alive() => {
-            Some(format!("nobody runs it any more: {}", call_text("sage_workflow_resume", feature)))
+            Some(format!("no process owns this run: {}", call_text("sage_workflow_resume", feature)))
         }
         Status::Running | Status::Paused { until: Some(_), .. } => None,
         Status::Paused { .. } if snapshot.is_alive() => None,

@@ -93,6 +93,38 @@ fn what_lies_outside_of_a_run_has_a_code() {
     sage.assert_nothing_alive();
 }
 
+/// A server that dies at its start, one that dies in a call, and one that says that it cannot.
+// covers: R16
+#[test]
+fn an_mcp_server_that_fails_is_an_external_failure() {
+    let tool = |server: &str, rest: &str| {
+        step(&format!("type: tool, retry: 1, params: {{ server: {server}, {rest} }}"))
+    };
+    let sage = Sage::new()
+        .template("dead", &tool("dead", "tool: echo"))
+        .template("crash", &tool("research", "tool: crash"))
+        .template("says", &tool("research", "tool: error, arguments: { text: service unavailable }"));
+    let server = env!("CARGO_BIN_EXE_sage");
+    sage.write(
+        "sage.toml",
+        format!(
+            "[mcp.dead]\ncommand = \"false\"\n[mcp.research]\ncommand = {server:?}\nargs = [\"debug\", \"fake-mcp\", \"starts\"]\n"
+        ),
+    );
+    let mut client = client(&sage);
+    for (feature, said) in
+        [("dead", "server `dead` ended"), ("crash", "crashing as told"), ("says", "service unavailable")]
+    {
+        let arguments = json!({"feature": feature, "template": feature});
+        let error = client.call("sage_workflow_execute", arguments).error("EXTERNAL_API_FAILURE");
+        assert!(error["message"].as_str().unwrap().contains(said), "{error:#}");
+        assert!(error["hint"].as_str().unwrap().contains("sage_workflow_resume"), "{error:#}");
+        assert_eq!((&error["status"], &error["success"]), (&"failed".into(), &false.into()));
+    }
+    let error = client.call("sage_workflow_resume", json!({"feature": "dead"})).error("EXTERNAL_API_FAILURE");
+    assert!(error["message"].as_str().unwrap().contains("a/x"), "{error:#}");
+}
+
 // covers: R16
 #[test]
 fn what_is_not_there_is_said_to_be_missing() {
