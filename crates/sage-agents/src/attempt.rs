@@ -8,20 +8,19 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
 use sage_core::template::{Isolation, Kind};
+use sage_fence::{Fence, private};
 
 use crate::executor::ExecutorConfig;
 use crate::outcome::Miss;
 use crate::params::Params;
 use crate::process::{self, Finished, Limits, Marker, Spec};
 use crate::talk::Talk;
-use crate::worktree;
+use crate::{secrets, worktree};
 
 /// An argument of Linux ends at 128 KiB; longer scripts go through a file.
 const ARGUMENT_BYTES: usize = 100 * 1024;
@@ -50,10 +49,11 @@ impl<'a> Attempt<'a> {
         let mut argv = argv.into_iter();
         let program = argv.next().ok_or_else(|| Miss::invalid("there is no program to start"))?;
         let nudge = self.nudge_file()?;
+        let redactor = self.config.redactor.with(secrets::of_step(&env));
         let env = self.env(env, nudge.as_deref())?;
         let unset = if self.is_isolated() { worktree::unwanted_variables() } else { Vec::new() };
-        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, unset, stdin };
-        let (limits, marker) = (self.limits(keep_stdout), self.marker());
+        let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, unset, bare: false, stdin };
+        let (limits, marker) = (Limits { redactor, ..self.limits(keep_stdout) }, self.marker());
         let running = process::run(&self.config.keeper, &spec, &limits, &marker, self.cx, on_stdout);
         let Some(nudge) = nudge else {
             return Ok(running.await);
@@ -92,7 +92,7 @@ impl<'a> Attempt<'a> {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let message = format!("cannot remove `{}`: {error}", path.display());
-                Err(Miss::failed(FailureClass::Transient, message))
+                Err(Miss::of_io(&error, message))
             }
             _ => Ok(Some(path)),
         }
@@ -114,11 +114,9 @@ impl<'a> Attempt<'a> {
     /// Writes a private file of this attempt and returns its path.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Miss> {
         let path = self.cx.scratch.join(name);
-        let mut options = std::fs::File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
-        file.and_then(|mut file| file.write_all(content)).map_err(|error| {
+        private::create(&path).and_then(|mut file| file.write_all(content)).map_err(|error| {
             // A full disk may have room again; that the directory is there is the engine's promise.
-            Miss::failed(FailureClass::Transient, format!("cannot write `{}`: {error}", path.display()))
+            Miss::of_io(&error, format!("cannot write `{}`: {error}", path.display()))
         })?;
         Ok(path)
     }
@@ -153,17 +151,14 @@ impl<'a> Attempt<'a> {
         let Some(wanted) = self.params().text("cwd")?.filter(|cwd| !cwd.is_empty()) else {
             return Ok(self.cx.project.clone());
         };
-        let path = real_directory(&self.cx.project.join(wanted))
-            .map_err(|error| Miss::invalid(format!("`cwd` is not usable: `{wanted}`: {error}")))?;
-        if Path::new(wanted).is_absolute() {
-            return Ok(path);
-        }
-        let project = real_directory(&self.cx.project)
-            .map_err(|error| Miss::invalid(format!("the project is not usable: {error}")))?;
-        if !path.starts_with(&project) {
-            return Err(Miss::invalid(format!("`cwd` leaves the project: `{wanted}`")));
-        }
-        Ok(path)
+        let unusable = |why: &dyn std::fmt::Display| Miss::invalid(format!("`cwd` is not usable: {why}"));
+        let path = if Path::new(wanted).is_absolute() {
+            Path::new(wanted).canonicalize().map_err(|error| unusable(&format!("`{wanted}`: {error}")))?
+        } else {
+            let fence = Fence::new(&self.cx.project);
+            fence.root().join(fence.locate(Path::new(wanted)).map_err(|refused| unusable(&refused))?)
+        };
+        if path.is_dir() { Ok(path) } else { Err(unusable(&format!("`{wanted}` is not a directory"))) }
     }
 
     /// The step's own variables first: nobody can hide from a sweep by naming a marker.
@@ -206,13 +201,10 @@ impl<'a> Attempt<'a> {
             grace: self.config.grace,
             keep_stdout,
             output_cap: self.config.output_cap,
+            whole_stdout: self.call.keep_output,
+            redactor: self.config.redactor.clone(),
             timeout: self.call.timeout_ms.map(Duration::from_millis),
             idle_timeout: self.call.idle_timeout_ms.map(Duration::from_millis),
         }
     }
-}
-
-fn real_directory(path: &Path) -> io::Result<PathBuf> {
-    let path = path.canonicalize()?;
-    if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }

@@ -1,11 +1,13 @@
 //! The port's one implementation: sends a call to the part that can do it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::port::{BoxFuture, Fork, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
+use sage_core::seal::Key;
+use sage_core::secret::Redactor;
 use sage_core::template::Kind;
 
 use crate::agent::{self, AgentConfig};
@@ -14,7 +16,7 @@ use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
-use crate::{fake, footprint, offline, session, shell, synthesize, worktree};
+use crate::{fake, footprint, offline, secrets, session, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,8 +31,12 @@ pub struct ExecutorConfig {
     /// In bytes, per stream.
     pub output_cap: usize,
     pub agents: BTreeMap<String, AgentConfig>,
+    /// What the project defines and nobody has trusted: it is refused by name.
+    pub untrusted: Untrusted,
     /// MCP servers by name; each is started when a step needs it.
     pub servers: BTreeMap<String, McpServer>,
+    /// The user's key: sessions and trusted tools are sealed with it. Without one, neither is kept.
+    pub key: Option<Key>,
     /// Where the trusted definitions of their tools are kept; `None` forgets them at the end.
     pub tools: Option<PathBuf>,
     /// Where sessions are kept; `None` switches them off.
@@ -41,6 +47,17 @@ pub struct ExecutorConfig {
     pub wakes: Option<Arc<dyn Wakes>>,
     /// What the `llm` agent can use beside files.
     pub more_tools: Option<MoreTools>,
+    /// Directories of Sage that no agent reads or writes, wherever they are.
+    pub private: Vec<PathBuf>,
+    /// Takes values of keys out of everything that agents, programs and servers say.
+    pub redactor: Redactor,
+}
+
+/// Names of agents and MCP servers that may not be started.
+#[derive(Clone, Debug, Default)]
+pub struct Untrusted {
+    pub agents: BTreeSet<String>,
+    pub servers: BTreeSet<String>,
 }
 
 impl Default for ExecutorConfig {
@@ -50,12 +67,16 @@ impl Default for ExecutorConfig {
             grace: GRACE,
             output_cap: OUTPUT_CAP_BYTES,
             agents: BTreeMap::new(),
+            untrusted: Untrusted::default(),
             servers: BTreeMap::new(),
+            key: None,
             tools: None,
             sessions: None,
             worktrees: None,
             wakes: None,
             more_tools: None,
+            private: Vec::new(),
+            redactor: Redactor::default(),
         }
     }
 }
@@ -70,14 +91,23 @@ fn own_executable() -> PathBuf {
 }
 
 impl ExecutorConfig {
+    /// Where sessions are kept, if they are.
+    pub fn session_store(&self) -> Option<session::Store> {
+        let (dir, key) = (self.sessions.clone()?, self.key.clone()?);
+        Some(session::Store::new(dir, Some(key)))
+    }
+
     /// The way to the servers, which `project` is the working directory of.
     pub fn hub(&self, project: PathBuf) -> Hub {
         Hub::new(HubConfig {
             servers: self.servers.clone(),
+            untrusted: self.untrusted.servers.clone(),
             project,
             keeper: self.keeper.clone(),
+            key: self.key.clone(),
             state: self.tools.clone(),
-            log_bytes: self.output_cap,
+            log_bytes: self.output_cap as u64,
+            redactor: secrets::redactor(self),
         })
     }
 }
@@ -102,7 +132,8 @@ impl Executor {
 
     /// Shares its servers with others of this process.
     pub fn with_hub(config: ExecutorConfig, hub: Arc<Hub>) -> Executor {
-        Executor { config: Arc::new(config), hub }
+        let redactor = secrets::redactor(&config);
+        Executor { config: Arc::new(ExecutorConfig { redactor, ..config }), hub }
     }
 
     pub fn hub(&self) -> &Arc<Hub> {
@@ -116,10 +147,24 @@ impl Executor {
     }
 }
 
+/// The one way out: whatever a step's target has said, values of keys are not in it.
+fn redacted(mut outcome: StepOutcome, redactor: &Redactor) -> StepOutcome {
+    match &mut outcome {
+        StepOutcome::Succeeded { result, .. } => redactor.value(result),
+        StepOutcome::Failed { message, partial, .. } => {
+            redactor.string(message);
+            partial.iter_mut().for_each(|partial| redactor.value(partial));
+        }
+        StepOutcome::Stopped { .. } => {}
+    }
+    outcome
+}
+
 impl StepExecutor for Executor {
     fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let (config, hub) = (Arc::clone(&self.config), Arc::clone(&self.hub));
         Box::pin(async move {
+            cx.questions = cx.questions.redacting(&config.redactor);
             let lease = match worktree::enter(&config, &mut cx, &call).await {
                 Ok(lease) => lease,
                 Err(miss) => return miss.into(),
@@ -138,7 +183,7 @@ impl StepExecutor for Executor {
             if let (Some(before), StepOutcome::Succeeded { .. }) = (before, &outcome) {
                 footprint::tell(&config, &cx, &call, before).await;
             }
-            worktree::leave(lease, &cx, outcome).await
+            redacted(worktree::leave(lease, &cx, outcome).await, &config.redactor)
         })
     }
 
@@ -146,10 +191,8 @@ impl StepExecutor for Executor {
         if let Some(worktrees) = &self.config.worktrees {
             worktree::fork(worktrees, fork).map_err(|error| format!("its worktrees: {error}"))?;
         }
-        match &self.config.sessions {
-            Some(dir) => {
-                session::fork(&session::Store::new(dir.clone()), fork).map_err(|error| error.to_string())
-            }
+        match self.config.session_store() {
+            Some(store) => session::fork(&store, fork).map_err(|error| error.to_string()),
             None => Ok(BTreeMap::new()),
         }
     }
@@ -176,7 +219,7 @@ impl StepExecutor for Executor {
     fn resumes(&self, agent: &str) -> bool {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         let adapter = configured.and_then(|config| agent::adapter(&config.adapter));
-        self.config.sessions.is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
+        self.config.session_store().is_some() && adapter.is_some_and(|adapter| adapter.capabilities().resume)
     }
 
     /// Any program may tell it (note.rs), but few do; all others have a place for it in what they say.
@@ -202,6 +245,10 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
     let Some(name) = attempt.call.agent.as_deref() else {
         return Miss::invalid(format!("no agent is named; known: {}", known(attempt.config))).into();
     };
+    if attempt.config.untrusted.agents.contains(name) {
+        let message = format!("agent `{name}` of sage.toml is not trusted; to trust it, type: sage trust");
+        return Miss::invalid(message).into();
+    }
     let configured = attempt.config.agents.get(name);
     let config = configured.cloned().or_else(|| AgentConfig::built_in(name));
     let Some(config) = config else {

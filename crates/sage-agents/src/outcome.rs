@@ -1,7 +1,7 @@
 //! How the end of a process becomes the outcome of an attempt. Shared by everything that runs a program.
 
 use sage_core::headline::{Stream, headline};
-use sage_core::policy::FailureClass;
+use sage_core::policy::{FailureClass, SystemError};
 use sage_core::port::{Refusal, StepOutcome, Usage};
 use sage_core::text::{last_state, without_escapes};
 use serde_json::Value;
@@ -31,6 +31,11 @@ impl Miss {
         Miss::failed(FailureClass::Invalid, message)
     }
 
+    /// A file or process of sage's own could not be had. What the machine lacks is not the step's failure.
+    pub fn of_io(error: &std::io::Error, message: impl Into<String>) -> Miss {
+        Miss::failed(class_of_io(error), message)
+    }
+
     pub fn into_outcome(self, partial: Option<Value>, usage: Usage) -> StepOutcome {
         match self {
             Miss::Stopped => StepOutcome::Stopped { usage },
@@ -47,6 +52,13 @@ impl From<Miss> for StepOutcome {
     }
 }
 
+/// The class of an error at one of sage's own files.
+pub fn class_of_io(error: &std::io::Error) -> FailureClass {
+    let lacking = error.raw_os_error().and_then(SystemError::of).is_some();
+    let denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+    if lacking || denied { FailureClass::System } else { FailureClass::Transient }
+}
+
 /// The exit code of a program that ended by itself; anything else is a miss.
 pub fn exit_code(end: &End) -> Result<i32, Miss> {
     match end {
@@ -55,7 +67,7 @@ pub fn exit_code(end: &End) -> Result<i32, Miss> {
             Err(Miss::failed(FailureClass::Lost, format!("killed by {}", signal_name(*signal))))
         }
         End::Refused { passing, message } => {
-            let class = if *passing { FailureClass::Transient } else { FailureClass::Invalid };
+            let class = if *passing { FailureClass::System } else { FailureClass::Invalid };
             Err(Miss::failed(class, message))
         }
         End::TimedOut(message) => Err(Miss::failed(FailureClass::Timeout, message)),

@@ -45,6 +45,10 @@ fn check(code: i32, finished: &Finished, parse: bool) -> Result<Option<Value>, M
         let message = exit_message(code, &finished.stdout, &finished.stderr);
         return Err(Miss::failed(FailureClass::Failed, message));
     }
+    if let Some(error) = finished.stdout.log_error.as_ref().filter(|_| finished.stdout.truncated) {
+        let message = format!("the output cannot be kept: {error}");
+        return Err(Miss::failed(FailureClass::Transient, message));
+    }
     if !parse {
         return Ok(None);
     }
@@ -67,6 +71,9 @@ fn result(finished: Finished, code: Option<i32>) -> Value {
     result.insert("exitCode".into(), code.into());
     if truncated {
         result.insert("truncated".into(), true.into());
+    }
+    if finished.stdout.truncated {
+        result.insert("stdoutBytes".into(), finished.stdout.total_bytes.into());
     }
     Value::Object(result)
 }

@@ -9,7 +9,6 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode};
-use sage_core::policy::FailureClass;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -46,7 +45,7 @@ impl Talk {
         });
         let (pipe, _other_end) = opened.map_err(|error| {
             let message = format!("cannot create `{}`: {error}", path.display());
-            Miss::failed(FailureClass::Transient, message)
+            Miss::of_io(&error, message)
         })?;
         let (sender, lines) = unbounded_channel();
         Ok((Talk { path, lines, pipe, _other_end }, Mouth(sender)))

@@ -1,11 +1,12 @@
 //! Which questions of agents need no person. Pure: an ask, what the role may do, what was spent.
 //!
-//! In this order: what a role may not do is denied; what is denied by name is denied; what is allowed by name,
+//! In this order: changing what configures agents is denied; what a role may not do is denied; what is denied by name is denied; what is allowed by name,
 //! only reads, writes where it may, runs a listed command, or comes while little has been spent is allowed;
 //! all else is asked.
 
 use serde::Deserialize;
 
+use crate::fence::protected_part;
 use crate::port::{AskKind, PermissionAsk};
 use crate::role::{Access, Paths};
 
@@ -69,6 +70,18 @@ fn deny(why: String) -> Option<Ruling> {
 }
 
 impl Rules {
+    /// Whether they allow anything that would otherwise be asked.
+    pub fn grants(&self) -> bool {
+        *self != self.clone().without_grants()
+    }
+
+    /// The same rules, as far as they deny or ask.
+    #[must_use]
+    pub fn without_grants(self) -> Rules {
+        let Rules { commands, tools, under_usd, default, .. } = Rules::default();
+        Rules { commands, tools, under_usd, default, ..self }
+    }
+
     /// `project` is where the agent works; `spent_usd` what the run has spent, where that is known.
     pub fn decide(
         &self,
@@ -78,13 +91,16 @@ impl Rules {
         spent_usd: Option<f64>,
     ) -> Option<Ruling> {
         let paths: Vec<Option<&str>> = ask.paths.iter().map(|path| inside(path, project)).collect();
-        forbidden(ask, access, &paths).or_else(|| self.by_name(ask)).or_else(|| match ask.kind {
-            AskKind::Read if self.read_only => allow("it only reads"),
-            AskKind::Write if self.writes(&paths) => allow("it writes where it may"),
-            AskKind::Run if self.runs(ask, access) => allow("the command is allowed"),
-            _ if self.is_cheap(ask, access, spent_usd) => allow("little has been spent"),
-            _ => None,
-        })
+        protected(ask, &paths)
+            .or_else(|| forbidden(ask, access, &paths))
+            .or_else(|| self.by_name(ask))
+            .or_else(|| match ask.kind {
+                AskKind::Read if self.read_only => allow("it only reads"),
+                AskKind::Write if self.writes(&paths) => allow("it writes where it may"),
+                AskKind::Run if self.runs(ask, access) => allow("the command is allowed"),
+                _ if self.is_cheap(ask, access, spent_usd) => allow("little has been spent"),
+                _ => None,
+            })
     }
 
     fn by_name(&self, ask: &PermissionAsk) -> Option<Ruling> {
@@ -99,6 +115,15 @@ impl Rules {
             return allow("the tool is allowed");
         }
         None
+    }
+
+    /// Whether a tool of an MCP server may be used without asking. Rules name it as `server/tool`, or as agents do.
+    pub fn allows_tool(&self, server: &str, tool: &str) -> bool {
+        let names = [format!("{server}/{tool}"), format!("mcp__{server}__{tool}")];
+        let named = |patterns: &[String]| {
+            patterns.iter().any(|pattern| names.iter().any(|name| matches(pattern, name)))
+        };
+        named(&self.tools) && !named(&self.deny)
     }
 
     fn writes(&self, paths: &[Option<&str>]) -> bool {
@@ -128,6 +153,16 @@ impl Rules {
     }
 }
 
+/// No rule, no amount of money and no person lets an agent change what configures agents.
+fn protected(ask: &PermissionAsk, paths: &[Option<&str>]) -> Option<Ruling> {
+    if !matches!(ask.kind, AskKind::Write | AskKind::Other) {
+        return None;
+    }
+    let mut named = paths.iter().zip(&ask.paths).map(|(inside, path)| inside.unwrap_or(path));
+    let path = named.find(|path| protected_part(path).is_some())?;
+    deny(format!("`{path}` is protected: it configures agents or Sage, so agents cannot change it"))
+}
+
 /// What a role may not do is no question.
 fn forbidden(ask: &PermissionAsk, access: Access, paths: &[Option<&str>]) -> Option<Ruling> {
     let role = |what: &str| deny(format!("your role may not {what}"));
@@ -151,14 +186,7 @@ fn inside<'a>(path: &'a str, project: &str) -> Option<&'a str> {
     } else {
         path
     };
-    let mut parts = relative.split('/').filter(|part| !part.is_empty() && *part != ".");
-    (!parts.any(|part| part == ".." || is_own(part))).then_some(relative)
-}
-
-/// What decides about agents is not theirs to change: state, settings, hooks. Some disks ignore case.
-pub fn is_own(part: &str) -> bool {
-    const OWN: &[&str] = &[".sage", "sage.toml", ".git", ".claude", ".codex", ".gemini", ".mcp.json"];
-    OWN.iter().any(|name| part.eq_ignore_ascii_case(name))
+    (!relative.split('/').any(|part| part == "..")).then_some(relative)
 }
 
 /// `*` stands for anything, at any place.
@@ -220,11 +248,10 @@ mod tests {
         let implementer = |ask| said(&rules, &ask, Role::Implementer);
         assert_eq!(implementer(ask(AskKind::Read, "Read", Some("/etc/passwd"), None)), Some(true));
         assert_eq!(implementer(ask(AskKind::Write, "Write", Some("/p/src/a.rs"), None)), Some(true));
-        for outside in [
-            "/etc/passwd",
-            "../x",
-            "/p/../q",
-            "/pq/x",
+        for outside in ["/etc/passwd", "../x", "/p/../q", "/pq/x"] {
+            assert_eq!(implementer(ask(AskKind::Write, "Write", Some(outside), None)), None, "{outside}");
+        }
+        for protected in [
             ".git/config",
             "/p/.sage/state/x",
             "./.sage/x",
@@ -232,8 +259,13 @@ mod tests {
             ".GIT/config",
             "sage.toml",
             "a/.claude/settings.json",
+            "/elsewhere/.codex/config.toml",
         ] {
-            assert_eq!(implementer(ask(AskKind::Write, "Write", Some(outside), None)), None, "{outside}");
+            for kind in [AskKind::Write, AskKind::Other] {
+                let open = Rules { tools: vec!["*".into()], under_usd: Some(9.0), ..Rules::default() };
+                let told = said(&open, &ask(kind, "Write", Some(protected), None), Role::Implementer);
+                assert_eq!(told, Some(false), "{protected}");
+            }
         }
         assert_eq!(implementer(ask(AskKind::Write, "Write", None, None)), None);
         assert_eq!(implementer(ask(AskKind::Run, "Bash", None, Some("ls"))), None);
@@ -261,6 +293,38 @@ mod tests {
         let audit =
             |command: &str| said(&rules, &ask(AskKind::Run, "Bash", None, Some(command)), Role::Auditor);
         assert_eq!((audit("git status"), audit("cargo test --out x")), (Some(true), None));
+    }
+
+    // covers: R17
+    #[test]
+    fn tools_of_servers_are_allowed_by_either_name_unless_they_are_denied() {
+        let rules = |tools: &[&str], deny: &[&str]| Rules {
+            tools: tools.iter().map(ToString::to_string).collect(),
+            deny: deny.iter().map(ToString::to_string).collect(),
+            ..Rules::default()
+        };
+        assert!(!Rules::default().allows_tool("git", "push"));
+        for pattern in ["git/push", "git/*", "mcp__git__push", "mcp__git__*"] {
+            assert!(rules(&[pattern], &[]).allows_tool("git", "push"), "{pattern}");
+            assert!(!rules(&[pattern], &[pattern]).allows_tool("git", "push"), "{pattern}");
+        }
+        assert!(!rules(&["push", "git"], &[]).allows_tool("git", "push"));
+    }
+
+    #[test]
+    fn rules_that_are_not_trusted_grant_nothing_and_still_deny() {
+        let rules = Rules {
+            commands: vec!["*".into()],
+            tools: vec!["*".into()],
+            deny: vec!["rm*".into()],
+            under_usd: Some(5.0),
+            default: Otherwise::Allow,
+            ..Rules::default()
+        };
+        assert!(rules.grants() && !Rules::default().grants());
+        let bare = rules.without_grants();
+        assert_eq!(bare, Rules { deny: vec!["rm*".into()], ..Rules::default() });
+        assert!(!bare.grants());
     }
 
     #[test]

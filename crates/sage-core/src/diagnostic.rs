@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::slug::is_invisible;
+pub use crate::slug::is_invisible;
 use crate::template::Span;
 
 /// More than this helps nobody, and rendering it must stay quick.

@@ -44,28 +44,39 @@ impl Digest {
 
     /// Strict: exactly 64 lower-case hex digits.
     pub fn from_hex(hex: &[u8]) -> Result<Self, NotADigest> {
-        if hex.len() != HEX_LEN {
-            return Err(NotADigest);
-        }
-        // Looked at as a whole at the end: digits are as random as a branch can be.
-        let (mut bytes, mut wrong) = ([0; 32], 0);
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
-            wrong |= high | low;
-            *byte = high << 4 | low & 15;
-        }
-        if wrong & NOT_HEX == 0 { Ok(Self(bytes)) } else { Err(NotADigest) }
+        let mut bytes = [0; 32];
+        if read_hex(hex, &mut bytes) { Ok(Self(bytes)) } else { Err(NotADigest) }
     }
 
     /// The text, as bytes: what the journal writes without allocating.
     #[must_use]
     pub fn hex(&self) -> [u8; HEX_LEN] {
         let mut hex = [0; HEX_LEN];
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = HEX_DIGITS[usize::from(byte >> 4)];
-            pair[1] = HEX_DIGITS[usize::from(byte & 15)];
-        }
+        write_hex(&self.0, &mut hex);
         hex
+    }
+}
+
+/// Whether `hex` is exactly the lower-case text of as many bytes as `bytes` holds; if so, they are there.
+pub(crate) fn read_hex(hex: &[u8], bytes: &mut [u8]) -> bool {
+    if hex.len() != bytes.len() * 2 {
+        return false;
+    }
+    // Looked at as a whole at the end: digits are as random as a branch can be.
+    let mut wrong = 0;
+    for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+        let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
+        wrong |= high | low;
+        *byte = high << 4 | low & 15;
+    }
+    wrong & NOT_HEX == 0
+}
+
+/// The text of `bytes`, two digits each.
+pub(crate) fn write_hex(bytes: &[u8], hex: &mut [u8]) {
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = HEX_DIGITS[usize::from(byte >> 4)];
+        pair[1] = HEX_DIGITS[usize::from(byte & 15)];
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
 pub use crowd::Crowd;
-pub use evaluator::{Evaluator, Unguarded};
+pub use evaluator::{Evaluator, NoValue, Unguarded};
 pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
 pub use watch::{Changes, Head, Watch};
@@ -66,6 +66,9 @@ pub struct StepCall {
     pub fresh: bool,
     /// Why the answer of an attempt before this one was not good enough. Other troubles are not told.
     pub feedback: Option<String>,
+    /// A program's whole output is wanted, also what is too long for a result: it is kept in `stdout.log` of the
+    /// scratch directory, and `stdoutBytes` of the result says how long it is.
+    pub keep_output: bool,
 }
 
 /// Where an attempt works and how it is told to stop.

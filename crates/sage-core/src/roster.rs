@@ -18,7 +18,7 @@ pub struct RosterRow {
     pub pause_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// `foreground`, `background`, or none.
+    /// `foreground`, `background`, `foreign` (not written by this user: nobody may own it), or none.
     pub owner_kind: Option<String>,
     pub owner: Option<u32>,
     pub progress: Progress,

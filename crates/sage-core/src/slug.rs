@@ -87,7 +87,7 @@ impl fmt::Display for Feature {
 }
 
 /// Characters that change what a reader sees without being seen: controls, bidi marks, zero widths.
-pub(crate) fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }

@@ -5,6 +5,7 @@ mod asks;
 mod compare;
 mod metrics;
 mod monitor;
+mod notices;
 mod progress;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ pub use asks::AskView;
 pub use compare::{Comparison, is_reached, is_sequential_run_of};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
+pub use notices::{asides, notices};
 pub use progress::{Progress, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
@@ -177,6 +179,8 @@ pub struct StatusView {
     /// Why it is no plain success, beside errors.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notices: Vec<String>,
 }
 
 impl StatusView {
@@ -203,6 +207,7 @@ impl StatusView {
             metrics: WorkflowMetrics::of(run),
             errors: errors(run),
             reasons: reasons(run),
+            notices: notices(run),
         }
     }
 }
@@ -334,6 +339,8 @@ pub struct Summary {
     /// Why it is no plain success, beside errors: checks that were not made, nothing that was changed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notices: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -357,6 +364,7 @@ impl Summary {
             results: Results { phases, metrics: WorkflowMetrics::of(run) },
             errors: errors(run),
             reasons: reasons(run),
+            notices: notices(run),
         }
     }
 }

@@ -55,10 +55,11 @@ impl Blobs {
             return Err(BlobError::TooLarge { bytes: bytes.len() as u64 });
         }
         let digest = Digest::of(bytes);
-        if self.durable().contains(&digest) {
+        let path = self.path(&digest);
+        // Known, and not taken away since.
+        if self.durable().contains(&digest) && self.vfs.exists(&path).unwrap_or(false) {
             return Ok(digest);
         }
-        let path = self.path(&digest);
         let stored = match self.get(&digest) {
             // Whoever wrote it may have been killed before it could sync the directory.
             Ok(_) if self.durable().is_empty() => {
@@ -92,7 +93,7 @@ impl Blobs {
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let vfs = self.vfs.as_ref();
-        if self.durable().is_empty() {
+        if self.durable().is_empty() || !vfs.exists(&self.dir)? {
             vfs::create_dir_durable(vfs, &self.dir)?;
         }
         vfs::write_atomic(vfs, path, bytes)

@@ -2,15 +2,15 @@
 //!
 //! It is a view of the journal, and names the journal's head, so a lost tail is noticed. `checksum` is the
 //! SHA-256 of the document without that field in canonical form: keys sorted at every level, no whitespace,
-//! numbers as they are written.
+//! numbers as they are written. `seal` says who wrote it (`sage_core::seal`); the checksum covers it.
 //! What must stay true: at `path` or at `path.bak` there is always a whole, valid document once there was one;
 //! a damaged one is never taken for good; one of a newer major version is never overwritten by its backup.
-
-mod canonical;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_core::canonical::{self, CanonicalError};
+use sage_core::seal::{self, Key};
 use serde_json::{Map, Value};
 
 use crate::digest::Digest;
@@ -19,6 +19,7 @@ use crate::vfs::{self, Vfs};
 /// The version that is written. A higher minor number only adds fields.
 pub const VERSION: &str = "1.0";
 const MAJOR: u64 = 1;
+const MINOR: u64 = 0;
 
 /// No checkpoint is larger; the goal is below one megabyte.
 pub const MAX_CHECKPOINT_BYTES: u64 = 16 << 20;
@@ -57,17 +58,37 @@ pub enum Source {
 /// A document that was found.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Without its checksum.
+    /// Without its checksum and its seal.
     pub doc: Map<String, Value>,
+    text: String,
     pub from: Source,
     /// Why it isn't the main file.
     pub problem: Option<CheckpointError>,
 }
 
-/// The text of a document, with its version and checksum.
-pub fn seal(mut doc: Map<String, Value>) -> Result<Vec<u8>, CheckpointError> {
+impl Loaded {
+    /// Whether this user wrote it, on this machine.
+    #[must_use]
+    pub fn is_sealed(&self, user: Option<&Key>, feature: &str) -> bool {
+        seal::claimed(&self.text, &[CHECKSUM])
+            .is_some_and(|sealed| sealed.holds(scoped(user, feature).as_ref()))
+    }
+}
+
+/// The key for the checkpoints of one feature.
+#[must_use]
+pub fn scoped(user: Option<&Key>, feature: &str) -> Option<Key> {
+    user.map(|key| key.scoped("checkpoint", feature))
+}
+
+/// The text of a document, with its version, its seal and its checksum. A newer minor version that the document
+/// names is kept. `key` is that of its feature.
+pub fn seal(mut doc: Map<String, Value>, key: Option<&Key>) -> Result<Vec<u8>, CheckpointError> {
     doc.shift_remove(CHECKSUM);
-    doc.shift_insert(0, VERSION_KEY.to_owned(), VERSION.into());
+    if !is_newer_minor(&doc) {
+        doc.shift_insert(0, VERSION_KEY.to_owned(), VERSION.into());
+    }
+    seal::seal_document(&mut doc, key)?;
     let checksum = checksum(&pretty(&doc)?)?;
     doc.insert(CHECKSUM.to_owned(), checksum.to_string().into());
     let mut text = pretty(&doc)?;
@@ -78,7 +99,7 @@ pub fn seal(mut doc: Map<String, Value>) -> Result<Vec<u8>, CheckpointError> {
     Ok(text.into_bytes())
 }
 
-/// The document in `bytes`, verified, without its checksum. Fields that we don't know are kept.
+/// The document in `bytes`, verified, without its checksum and its seal. Fields that we don't know are kept.
 pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
     if bytes.len() as u64 > MAX_CHECKPOINT_BYTES {
         return Err(CheckpointError::TooLarge);
@@ -93,6 +114,7 @@ pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
         return Err(CheckpointError::Checksum);
     }
     check_version(&doc)?;
+    doc.shift_remove(seal::FIELD);
     Ok(doc)
 }
 
@@ -110,15 +132,13 @@ pub fn save(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), CheckpointEr
 /// The document at `path`, or its backup if that is missing or damaged.
 pub fn load(vfs: &dyn Vfs, path: &Path) -> Result<Loaded, CheckpointError> {
     let problem = match read(vfs, path) {
-        Ok(doc) => {
-            return Ok(Loaded { doc, from: Source::Main, problem: None });
-        }
+        Ok((doc, text)) => return Ok(Loaded { doc, text, from: Source::Main, problem: None }),
         // The backup would be the state before the newer sage: running on from it would undo its work.
         Err(error @ CheckpointError::NewerVersion { .. }) => return Err(error),
         Err(error) => error,
     };
     match read(vfs, &backup_path(path)) {
-        Ok(doc) => Ok(Loaded { doc, from: Source::Backup, problem: Some(problem) }),
+        Ok((doc, text)) => Ok(Loaded { doc, text, from: Source::Backup, problem: Some(problem) }),
         Err(CheckpointError::Missing { .. }) => Err(problem),
         Err(backup) => Err(CheckpointError::Both { main: Box::new(problem), backup: Box::new(backup) }),
     }
@@ -130,13 +150,14 @@ pub fn backup_path(path: &Path) -> PathBuf {
     vfs::with_suffix(path, ".bak")
 }
 
-fn read(vfs: &dyn Vfs, path: &Path) -> Result<Map<String, Value>, CheckpointError> {
+fn read(vfs: &dyn Vfs, path: &Path) -> Result<(Map<String, Value>, String), CheckpointError> {
     let bytes = vfs.read(path, MAX_CHECKPOINT_BYTES).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => CheckpointError::Missing { path: path.to_owned() },
         io::ErrorKind::FileTooLarge => CheckpointError::TooLarge,
         _ => CheckpointError::Io { op: "read", path: path.to_owned(), source },
     })?;
-    open(&bytes)
+    let doc = open(&bytes)?;
+    Ok((doc, String::from_utf8(bytes).map_err(malformed)?))
 }
 
 /// Gives the present document the backup's name too, unless it is damaged: then the backup is the better one.
@@ -166,24 +187,37 @@ fn keep_backup(vfs: &dyn Vfs, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether a newer sage, with fields that this one does not know, wrote the document.
+pub(crate) fn is_newer_minor(doc: &Map<String, Value>) -> bool {
+    matches!(version_of(doc), Some((MAJOR, minor)) if minor > MINOR)
+}
+
+fn version_of(doc: &Map<String, Value>) -> Option<(u64, u64)> {
+    let (major, minor) = doc.get(VERSION_KEY)?.as_str()?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 fn check_version(doc: &Map<String, Value>) -> Result<(), CheckpointError> {
-    let version = doc.get(VERSION_KEY).and_then(Value::as_str);
-    let parse = |version: &str| {
-        let (major, minor) = version.split_once('.')?;
-        minor.parse::<u64>().ok()?;
-        major.parse::<u64>().ok()
-    };
-    match version.and_then(|version| Some((version, parse(version)?))) {
-        Some((_, MAJOR)) => Ok(()),
-        Some((found, major)) if major > MAJOR => {
-            Err(CheckpointError::NewerVersion { found: found.to_owned() })
+    match version_of(doc) {
+        Some((MAJOR, _)) => Ok(()),
+        Some((major, minor)) if major > MAJOR => {
+            Err(CheckpointError::NewerVersion { found: format!("{major}.{minor}") })
         }
-        _ => Err(CheckpointError::Malformed { what: "`version` is not known".to_owned() }),
+        _ => Err(CheckpointError::Malformed { what: "unknown `version`".to_owned() }),
     }
 }
 
 fn checksum(text: &str) -> Result<Digest, CheckpointError> {
-    Ok(Digest::of(canonical::without(text, CHECKSUM)?.as_bytes()))
+    Ok(Digest::of(canonical::without(text, &[CHECKSUM])?.as_bytes()))
+}
+
+impl From<CanonicalError> for CheckpointError {
+    fn from(error: CanonicalError) -> Self {
+        match error {
+            CanonicalError::Malformed(what) => Self::Malformed { what },
+            CanonicalError::DuplicateKey(key) => Self::DuplicateKey { key },
+        }
+    }
 }
 
 fn pretty(doc: &Map<String, Value>) -> Result<String, CheckpointError> {

@@ -3,11 +3,13 @@
 //! A signal is a file that appears whole in `<run>/control/` and is removed once its event is durable, so it
 //! survives the owner and its disappearance is the acknowledgement. Its name is its dedupe key: the event
 //! carries it, and a signal found again after a crash has no second effect.
+//! Signals are sealed for their run and their name: a file that a step or a repository put there is set aside.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sage_core::seal::{self, Key};
 use serde::{Deserialize, Serialize};
 
 use crate::vfs::{self, Vfs};
@@ -65,13 +67,21 @@ pub fn dir(run_dir: &Path) -> PathBuf {
     run_dir.join("control")
 }
 
-pub fn send(vfs: &dyn Vfs, run_dir: &Path, signal: &Signal) -> io::Result<PathBuf> {
+/// The key for one signal.
+fn scoped(user: Option<&Key>, run_dir: &Path, id: &str) -> Option<Key> {
+    let run = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    user.map(|key| key.scoped("signal", &format!("{run}/{id}")))
+}
+
+pub fn send(vfs: &dyn Vfs, run_dir: &Path, signal: &Signal, user: Option<&Key>) -> io::Result<PathBuf> {
     let dir = dir(run_dir);
     vfs.create_dir_all(&dir)?;
     let id = ulid::Ulid::generate().to_string();
+    let key = scoped(user, run_dir, &id);
+    let text = seal::document_text(signal, key.as_ref()).map_err(io::Error::other)?;
     let (temporary, path) = (dir.join(format!(".{id}")), dir.join(format!("{id}.json")));
     let mut file = vfs.create_new(&temporary)?;
-    vfs::write_all(file.as_mut(), &serde_json::to_vec(signal)?)?;
+    vfs::write_all(file.as_mut(), text.as_bytes())?;
     file.sync_all()?;
     vfs.rename(&temporary, &path)?;
     vfs.sync_dir(&dir)?;
@@ -90,8 +100,9 @@ pub fn wait_taken(path: &Path, within: Duration) -> bool {
     !path.exists()
 }
 
-/// What lies in the box, oldest first (ids sort by time). Unreadable files are set aside, once.
-pub fn receive(vfs: &dyn Vfs, run_dir: &Path) -> Vec<Delivery> {
+/// What lies in the box, oldest first (ids sort by time). Files that are unreadable or not sealed by this user are
+/// set aside, once. Without a key there is nothing to tell them by, and all are taken.
+pub fn receive(vfs: &dyn Vfs, run_dir: &Path, user: Option<&Key>) -> Vec<Delivery> {
     const MAX_BYTES: u64 = 1 << 20;
     let dir = dir(run_dir);
     let Ok(names) = vfs.list(&dir) else { return Vec::new() };
@@ -99,10 +110,14 @@ pub fn receive(vfs: &dyn Vfs, run_dir: &Path) -> Vec<Delivery> {
     for name in names {
         let Some(id) = name.strip_suffix(".json").filter(|id| !id.starts_with('.')) else { continue };
         let path = dir.join(&name);
-        let read = vfs.read(&path, MAX_BYTES).map_err(|_| ());
-        match read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|_| ())) {
-            Ok(signal) => deliveries.push(Delivery { id: id.to_string(), signal }),
-            Err(()) => drop(vfs.rename(&path, &dir.join(format!("{id}.unreadable")))),
+        let text = vfs.read(&path, MAX_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let key = scoped(user, run_dir, id);
+        let ours = |text: &&String| key.is_none() || seal::is_sealed(text, key.as_ref());
+        let signal = text.as_ref().map(|text| serde_json::from_str(text));
+        match (signal, text.as_ref().filter(ours)) {
+            (Some(Ok(signal)), Some(_)) => deliveries.push(Delivery { id: id.to_string(), signal }),
+            (Some(Ok(_)), None) => drop(vfs.rename(&path, &dir.join(format!("{id}.foreign")))),
+            _ => drop(vfs.rename(&path, &dir.join(format!("{id}.unreadable")))),
         }
     }
     deliveries

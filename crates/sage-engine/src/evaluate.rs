@@ -4,11 +4,11 @@
 //! which stops them at its limits of time and memory.
 
 use sage_core::expr::Order;
-use sage_core::port::{Evaluator, Unguarded};
+use sage_core::port::{Evaluator, NoValue, Unguarded};
 use serde_json::Value;
 
 /// Evaluates an expression, guarded if it needs to be.
-pub fn evaluate(order: &Order<'_>, evaluator: &dyn Evaluator) -> Result<Value, String> {
+pub fn evaluate(order: &Order<'_>, evaluator: &dyn Evaluator) -> Result<Value, NoValue> {
     if order.is_tame() { Unguarded.evaluate(order) } else { evaluator.evaluate(order) }
 }
 

@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use crate::blobs::Blobs;
 use crate::evaluate::evaluate;
-use crate::results::pack;
+use crate::results::{ResultError, pack};
 use crate::tokens;
 use crate::trim::trim;
+use crate::trouble::Refused;
 
 /// Below this nothing worth counting can be saved, and the tokenizer need not be loaded for it.
 const COUNTED_BYTES: u64 = 4 * 1024;
@@ -51,10 +52,10 @@ impl Filter {
     pub fn sieve(
         &self,
         full: &Value,
-        context: impl FnOnce() -> Result<Value, String>,
+        context: impl FnOnce() -> Result<Value, ResultError>,
         blobs: &Blobs,
         evaluator: &dyn Evaluator,
-    ) -> Result<Sieved, String> {
+    ) -> Result<Sieved, Refused> {
         let mut value = match &self.jq {
             Some(jq) => evaluate(&Order::filter(jq, full, &context()?), evaluator)?,
             None => full.clone(),
@@ -62,11 +63,11 @@ impl Filter {
         if let Some(most) = self.max_tokens {
             value = trim(value, most, &tokens::of_json);
         }
-        let result = pack(&value, blobs).map_err(|error| error.to_string())?;
+        let result = pack(&value, blobs)?;
         if value == *full {
             return Ok(Sieved { result, full: None, filtered: None });
         }
-        let packed = pack(full, blobs).map_err(|error| error.to_string())?;
+        let packed = pack(full, blobs)?;
         Ok(Sieved { result, full: Some(packed), filtered: Some(counted(full, &value)) })
     }
 }

@@ -2,26 +2,34 @@
 //!
 //! Painted after every phase and status change, and at most once a second in between, by a thread that takes
 //! only the newest request. It names the journal's durable head, so a journal that lost its tail is noticed.
+//! What must stay true: an image shows what is durable and nothing else. It is painted only while the fold and the
+//! journal on disk are at the same record, and never after a write that failed.
 
 pub(crate) mod calls;
+mod newer;
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use sage_core::digest::Digest;
 use sage_core::event::RunStarted;
-use sage_core::run::{Output, Run, Status};
+use sage_core::run::{Output, PhaseId, Run, Status, StepId};
+use sage_core::seal::Key;
 use sage_core::wire::{self, PhaseResult, WorkflowMetrics};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::blobs::Blobs;
-use crate::checkpoint;
+use crate::checkpoint::{self, CheckpointError};
 use crate::journal::Head;
 use crate::registry;
 use crate::results::{Face, pack, value_of};
 use crate::run_loop::{CommitMode, Surroundings};
 use crate::vfs::Vfs;
+use newer::Newer;
 
 /// Between two images while nothing remarkable happens.
 const PACE: Duration = Duration::from_secs(1);
@@ -38,9 +46,17 @@ pub struct Painter {
     blobs: Arc<Blobs>,
     last: Option<(Instant, Status, u32)>,
     calls: calls::Kept,
+    finished: Finished,
+    newer: Option<Newer>,
     /// Something was committed that the last image does not show.
     behind: bool,
+    /// Since when an image is due that could not be painted: the fold was ahead of the disk.
+    late_since: Option<Instant>,
 }
+
+/// Results of finished phases as images show them. They are made once: a phase that is done does not change.
+#[derive(Debug, Default)]
+struct Finished(BTreeMap<PhaseId, (Digest, Value)>);
 
 #[derive(Debug)]
 struct Easel {
@@ -48,6 +64,7 @@ struct Easel {
     path: PathBuf,
     /// Where the readable registry is; a simulated disk has none.
     registry: Option<PathBuf>,
+    key: Option<Key>,
     next: Mutex<Next>,
     changed: Condvar,
 }
@@ -64,8 +81,8 @@ impl Easel {
             registered(state, &image);
         }
         // The journal is the truth: an image that cannot be saved is painted again with the next change.
-        let _ =
-            checkpoint::seal(image).and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
+        let _ = checkpoint::seal(image, self.key.as_ref())
+            .and_then(|bytes| checkpoint::save(self.vfs.as_ref(), &self.path, &bytes));
     }
 
     fn work(&self) {
@@ -98,7 +115,7 @@ fn registered(state: &Path, image: &Map<String, Value>) {
 }
 
 impl Painter {
-    pub fn new(around: &Surroundings, mode: CommitMode) -> Painter {
+    pub fn new(around: &Surroundings, mode: CommitMode, run: &Run) -> Painter {
         let easel = Arc::new(Easel {
             vfs: around.vfs.clone(),
             path: around.checkpoint.clone(),
@@ -107,48 +124,64 @@ impl Painter {
                 .parent()
                 .filter(|_| mode == CommitMode::Thread)
                 .map(Path::to_path_buf),
+            key: checkpoint::scoped(around.key.as_ref(), &run.feature),
             next: Mutex::default(),
             changed: Condvar::new(),
         });
-        let thread = (mode == CommitMode::Thread).then(|| {
+        let worker = (mode == CommitMode::Thread).then(|| {
             let easel = easel.clone();
-            std::thread::spawn(move || easel.work())
+            std::thread::Builder::new().spawn(move || easel.work())
         });
         Painter {
             easel,
-            thread,
+            // Without a thread for it, the loop saves its images itself.
+            thread: worker.and_then(Result::ok),
             blobs: around.blobs.clone(),
             last: None,
             calls: Default::default(),
+            finished: Default::default(),
+            newer: newer_fields(around.vfs.as_ref(), &around.checkpoint, run),
             behind: false,
+            late_since: None,
         }
     }
 
-    /// Called after each commit.
-    pub fn paint(&mut self, run: &Run, durable: Head) {
+    /// Called after each commit. `folded` is the last record that `run` knows.
+    pub fn paint(&mut self, run: &Run, durable: Head, folded: Head) {
         let now = (Instant::now(), run.status, run.scopes[0].open_phases);
         let due = self.last.is_none_or(|(at, status, phases)| {
             let waited = now.0.duration_since(at);
             status != now.1 || (phases != now.2 && waited >= PHASE_PACE) || waited >= PACE
         });
-        self.behind = !due;
-        if due {
+        self.behind = !due || folded != durable;
+        if due && folded != durable {
+            self.late_since.get_or_insert(now.0);
+        } else if due {
             self.last = Some(now);
+            self.late_since = None;
             let image = self.whole(run, durable);
             self.request(image);
         }
     }
 
     /// Called now and then while nothing is committed: paints what the pace held back.
-    pub fn catch_up(&mut self, run: &Run, durable: Head) {
+    pub fn catch_up(&mut self, run: &Run, durable: Head, folded: Head) {
         if self.behind {
-            self.paint(run, durable);
+            self.paint(run, durable, folded);
         }
     }
 
+    /// An image has been due for a while, and the fold was ahead of the disk each time.
+    pub fn is_late(&self) -> bool {
+        self.late_since.is_some_and(|since| since.elapsed() >= PHASE_PACE)
+    }
+
     fn whole(&mut self, run: &Run, durable: Head) -> Map<String, Value> {
-        let mut image = image(run, durable, &self.blobs);
+        let mut image = paint(run, durable, &self.blobs, &mut self.finished);
         image.extend(self.calls.image(run, &self.blobs).map(|calls| ("calls".to_string(), calls)));
+        if let Some(newer) = &self.newer {
+            newer.put_into(&mut image);
+        }
         image
     }
 
@@ -164,6 +197,11 @@ impl Painter {
     pub fn finish(&mut self, run: &Run, durable: Head) {
         let image = self.whole(run, durable);
         self.request(image);
+        self.close();
+    }
+
+    /// No more images; the ones before are on disk when this returns.
+    pub fn close(&mut self) {
         self.easel.next.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.easel.changed.notify_one();
         if let Some(thread) = self.thread.take() {
@@ -173,14 +211,75 @@ impl Painter {
     }
 }
 
+/// What the run's last image has that this version does not know.
+fn newer_fields(vfs: &dyn Vfs, path: &Path, run: &Run) -> Option<Newer> {
+    let last = checkpoint::load(vfs, path).ok()?;
+    let own = last.doc.get("runId").and_then(Value::as_str) == Some(&run.id);
+    Newer::of(&last.doc).filter(|_| own)
+}
+
+/// Saves the image of a run that nobody drives: its last one is missing, damaged or behind.
+pub fn repaint(
+    vfs: &dyn Vfs,
+    path: &Path,
+    blobs: &Blobs,
+    run: &Run,
+    durable: Head,
+    key: Option<&Key>,
+) -> Result<(), CheckpointError> {
+    let mut image = image(run, durable, blobs);
+    image.extend(calls::Kept::default().image(run, blobs).map(|calls| ("calls".to_string(), calls)));
+    if let Some(newer) = newer_fields(vfs, path, run) {
+        newer.put_into(&mut image);
+    }
+    let key = checkpoint::scoped(key, &run.feature);
+    checkpoint::save(vfs, path, &checkpoint::seal(image, key.as_ref())?)
+}
+
+impl Finished {
+    /// What a phase gave; null unless it is done, and where a blob is missing: an image is never worth stopping for.
+    fn results(&mut self, run: &Run, id: PhaseId, blobs: &Blobs) -> Value {
+        let phase = run.phase(id);
+        let Some(digest) = phase.digest.filter(|_| phase.judged.is_some_and(|judged| judged.reached()))
+        else {
+            self.0.remove(&id);
+            return Value::Null;
+        };
+        if let Some((known, results)) = self.0.get(&id)
+            && *known == digest
+        {
+            return results.clone();
+        }
+        let whole = Cell::new(true);
+        let value = |output: &Output| {
+            let value = value_of(output, Face::Filtered, blobs);
+            whole.set(whole.get() && value.is_ok());
+            value.unwrap_or_default()
+        };
+        let results = shortened(PhaseResult::of(run, id, &value).results, blobs);
+        if whole.get() {
+            self.0.insert(id, (digest, results.clone()));
+        }
+        results
+    }
+}
+
 /// The document, without version and checksum.
 pub fn image(run: &Run, durable: Head, blobs: &Blobs) -> Map<String, Value> {
+    paint(run, durable, blobs, &mut Finished::default())
+}
+
+fn paint(run: &Run, durable: Head, blobs: &Blobs, finished: &mut Finished) -> Map<String, Value> {
     let mut checkpoints = Map::new();
     for &id in &run.scopes[0].phases {
         let phase = run.phase(id);
         if phase.open || phase.judged.is_some() {
-            let result = PhaseResult::of(run, id, &|output: &Output| result_value(output, blobs));
-            checkpoints.insert(run.plan().phase(phase.plan_phase).id.clone(), phase_image(result, blobs));
+            let result = PhaseResult::of(run, id, &|_| Value::Null);
+            let mut shown = phase_image(result, finished.results(run, id, blobs));
+            if let Some(digests) = digests(run, id) {
+                shown["digests"] = digests;
+            }
+            checkpoints.insert(run.plan().phase(phase.plan_phase).id.clone(), shown);
         }
     }
     let metrics = serde_json::to_value(WorkflowMetrics::of(run)).unwrap_or_default();
@@ -235,14 +334,23 @@ fn result_value(output: &Output, blobs: &Blobs) -> Value {
     value_of(output, Face::Filtered, blobs).unwrap_or(Value::Null)
 }
 
-fn phase_image(result: PhaseResult, blobs: &Blobs) -> Value {
+/// Of results that are put together from others: their digest is not that of their JSON, and keys are made of it.
+fn digests(run: &Run, id: PhaseId) -> Option<Value> {
+    let put_together = |&member: &StepId| {
+        let output = run.step(member).output.as_deref()?;
+        let composite = matches!(output, Output::List { .. } | Output::Phases { .. } | Output::Whole { .. });
+        composite.then(|| (run.operation(member).id.clone(), Value::String(output.sha().to_string())))
+    };
+    let digests: Map<String, Value> = run.phase(id).members.iter().filter_map(put_together).collect();
+    (!digests.is_empty()).then_some(Value::Object(digests))
+}
+
+fn phase_image(result: PhaseResult, results: Value) -> Value {
     let status = match result.status.as_str() {
         "completed" => "completed",
         "in_progress" => "in_progress",
         _ => "failed",
     };
-    let completed = status == "completed";
-    let results = shortened(if completed { result.results } else { Value::Null }, blobs);
     let mut image = json!({
         "phaseId": result.phase_id,
         "status": status,

@@ -11,14 +11,14 @@ mod owner;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use crate::vfs::{make_private, open_regular};
+use crate::vfs::{is_at, make_private, open_regular};
 pub(crate) use owner::boot_id;
 pub use owner::{Owner, Stale};
 
@@ -41,7 +41,9 @@ pub enum LockError {
 /// A granted lock. Dropping it is a clean release: the text is emptied.
 #[derive(Debug)]
 pub struct FeatureLock {
-    file: File,
+    path: PathBuf,
+    /// The last one is the one at `path`; those before it lost that name, and whoever finds them finds them taken.
+    files: Mutex<Vec<File>>,
     owner: Owner,
 }
 
@@ -62,7 +64,29 @@ impl FeatureLock {
             (owner, stale)
         });
         write_owner(&mut file, &owner).map_err(failed)?;
-        Ok(Acquired { lock: Self { file, owner }, previous })
+        let lock = Self { path: path.to_owned(), files: Mutex::new(vec![file]), owner };
+        Ok(Acquired { lock, previous })
+    }
+
+    /// Makes sure that the lock is still where others look for it: a file that was removed or replaced is made anew.
+    /// If another process was faster, the lock is theirs.
+    pub fn keep(&self) -> Result<(), LockError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |source| LockError::Io { path: self.path.clone(), source };
+        if let Some(file) = files.last()
+            && is_at(file, &self.path).map_err(failed)?
+        {
+            return Ok(());
+        }
+        let mut file = lock_exclusive(&self.path)?;
+        write_owner(&mut file, &self.owner).map_err(failed)?;
+        files.push(file);
+        Ok(())
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     #[must_use]
@@ -73,8 +97,10 @@ impl FeatureLock {
 
 impl Drop for FeatureLock {
     fn drop(&mut self) {
-        // If this fails, the next owner sees a stale lock: true enough, and harmless.
-        let _ = self.file.set_len(0);
+        for file in self.files.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            // If this fails, the next owner sees a stale lock: true enough, and harmless.
+            let _ = file.set_len(0);
+        }
     }
 }
 
@@ -106,7 +132,7 @@ fn lock_exclusive(path: &Path) -> Result<File, LockError> {
         let mut file = open_lock_file(path).map_err(failed)?;
         match file.try_lock() {
             // A file that was removed or replaced after it was opened protects nothing.
-            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) if is_at(&file, path).map_err(failed)? => return Ok(file),
             Ok(()) => {}
             Err(TryLockError::Error(source)) => return Err(failed(source)),
             Err(TryLockError::WouldBlock) => {
@@ -130,13 +156,6 @@ fn open_lock_file(path: &Path) -> io::Result<File> {
     }
 }
 
-fn is_at(file: &File, path: &Path) -> bool {
-    let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
-        here.ino() == there.ino() && here.dev() == there.dev()
-    };
-    file.metadata().and_then(|here| Ok(same(here, path.symlink_metadata()?))).unwrap_or(false)
-}
-
 fn read_owner(file: &mut File) -> Option<Owner> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
@@ -154,12 +173,12 @@ fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
 }
 
 /// Waits for an exclusive lock on `path` and holds it until the result is dropped.
-pub(crate) fn lock_within(path: &Path, timeout: Duration) -> io::Result<File> {
+pub fn lock_within(path: &Path, timeout: Duration) -> io::Result<File> {
     let deadline = Instant::now() + timeout;
     loop {
         let file = open_lock_file(path)?;
         match file.try_lock() {
-            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) if is_at(&file, path)? => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             _ if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
             _ => thread::sleep(POLL),
@@ -195,7 +214,7 @@ impl ChildrenLock {
         loop {
             let file = open_lock_file(path).map_err(failed)?;
             match file.try_lock_shared() {
-                Ok(()) if is_at(&file, path) => return Ok(Self { file }),
+                Ok(()) if is_at(&file, path).map_err(failed)? => return Ok(Self { file }),
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
                 _ if Instant::now() >= deadline => return Err(LockError::Held(None)),
                 _ => thread::sleep(POLL),
@@ -216,6 +235,33 @@ impl AsFd for ChildrenLock {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// A process that has a file open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    pub name: String,
+}
+
+/// Other processes that have the file at `path` open, as far as the system tells.
+#[must_use]
+pub fn holders(path: &Path) -> Vec<Holder> {
+    let Ok(file) = open_regular(path, OFlags::RDONLY) else { return Vec::new() };
+    let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has_it = |pid: &u32| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.map(|entry| entry.path()).any(|link| {
+            std::fs::read_link(&link)
+                .is_ok_and(|target| target == path && is_at(&file, &target).unwrap_or(false))
+        })
+    };
+    let name = |pid: u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        Holder { pid, name: name.trim().to_owned() }
+    };
+    pids.filter(|&pid| pid != std::process::id()).filter(has_it).map(name).collect()
 }
 
 /// Waits until no process holds the [`ChildrenLock`] at `path`: all are dead, or there was none. Blocks.

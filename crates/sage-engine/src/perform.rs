@@ -5,22 +5,29 @@
 //! ```
 //! Success is a checked outcome: whatever is missing makes the attempt fail, however well the program ended.
 
-use std::path::{Component, Path, PathBuf};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sage_core::event::{End, Estimate, Filtered};
+use sage_core::event::{Aside, End, Estimate, Filtered, PauseReason};
 use sage_core::expr::ResultSchema;
 use sage_core::policy::{FailureClass, OnUnknown};
 use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
 use sage_core::template::{Kind, Operation};
-use serde_json::{Map, Value, json};
+use sage_fence::Fence;
+use serde_json::{Value, json};
 
 use crate::blobs::Blobs;
 use crate::evaluate::off_loop;
 use crate::filter::{Filter, Sieved};
+use crate::output::{self, Content, Outputs, Target, Written};
 use crate::prepare::Facts;
 use crate::results::pack;
 use crate::tokens;
+use crate::trouble::{Obstacle, Refused, Trouble};
+
+/// Left of the log of a program whose whole output went to a file.
+const LOG_BYTES: u64 = 16 << 20;
 
 /// Everything one attempt needs. Built by the loop, owned by the attempt's task.
 pub struct Attempt {
@@ -31,6 +38,7 @@ pub struct Attempt {
     pub call: StepCall,
     pub facts: Facts,
     pub checks: Checks,
+    pub outputs: Arc<Outputs>,
 }
 
 impl std::fmt::Debug for Attempt {
@@ -44,7 +52,7 @@ impl std::fmt::Debug for Attempt {
 pub struct Checks {
     pub schema: Option<Value>,
     pub filter: Filter,
-    pub output: Option<String>,
+    pub output: Option<Target>,
     pub expect: Option<Value>,
     /// It is to change something.
     pub implements: bool,
@@ -53,7 +61,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    pub fn of(operation: &Operation, output: Option<String>, unknown: bool) -> Checks {
+    pub fn of(operation: &Operation, output: Option<Target>, unknown: bool) -> Checks {
         let reconcile = match &operation.on_unknown {
             OnUnknown::Reconcile(command) if unknown => Some(command.clone()),
             _ => None,
@@ -78,11 +86,27 @@ pub struct Ended {
     pub filtered: Option<Filtered>,
     /// Of an agent that tells no usage.
     pub estimate: Option<Estimate>,
+    /// What kept it from its work, or its work from being kept: nothing is wrong with the step.
+    pub obstacle: Option<Obstacle>,
+    /// Its output is not where the template says.
+    pub aside: Option<Aside>,
 }
 
 impl Ended {
     fn of(end: End, usage: Usage) -> Ended {
-        Ended { end, usage, refusal: None, filtered: None, estimate: None }
+        Ended { end, usage, refusal: None, filtered: None, estimate: None, obstacle: None, aside: None }
+    }
+
+    pub fn hindered(obstacle: Obstacle, usage: Usage) -> Ended {
+        let end = failed(FailureClass::System, obstacle.to_string());
+        Ended { obstacle: Some(obstacle), ..Ended::of(end, usage) }
+    }
+
+    fn refused(refused: Refused, usage: Usage) -> Ended {
+        match refused {
+            Refused::Hindered(obstacle) => Ended::hindered(obstacle, usage),
+            Refused::Invalid(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
+        }
     }
 
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Ended {
@@ -102,7 +126,11 @@ impl Attempt {
     pub async fn perform(mut self) -> Ended {
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,
-            Err(error) => return Ended::failed(FailureClass::Invalid, error.to_string()),
+            Err(error) => return Ended::refused(error.into(), Usage::default()),
+        }
+        // A step whose output would be refused has no effects.
+        if let Some(Err(why)) = self.checks.output.as_ref().map(|target| self.outputs.check(&target.path)) {
+            return Ended::failed(FailureClass::Invalid, why);
         }
         if let Some(result) = self.reconcile().await {
             return self.check(result, Usage::default()).await;
@@ -117,6 +145,10 @@ impl Attempt {
                 Ended { estimate, ..self.check(result, usage).await }
             }
             StepOutcome::Stopped { usage } => Ended::of(End::Stopped, usage),
+            StepOutcome::Failed { class: FailureClass::System, message, usage, .. } => {
+                let trouble = Trouble { reason: PauseReason::System, cause: message };
+                Ended::hindered(Obstacle::Trouble(trouble), usage)
+            }
             StepOutcome::Failed { class, message, partial, usage, refusal } => {
                 // A partial result that cannot be kept must not hide why the attempt failed.
                 let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
@@ -158,17 +190,37 @@ impl Attempt {
         if let Some(end) = self.check_schema(&result) {
             return Ended::of(end, usage);
         }
-        let written = match &self.checks.output {
-            Some(path) => match write_output(&self.cx.project, path, &result) {
-                Ok(path) => vec![path],
-                Err(why) => return Ended::of(failed(FailureClass::Invalid, why), usage),
-            },
-            None => Vec::new(),
+        let written = match self.write_output(&result).await {
+            Ok(written) => written,
+            Err(refused) => return Ended::refused(refused, usage),
         };
         if let Some(end) = self.unmet(&result).await {
             return Ended::of(end, usage);
         }
-        self.finish(result, written, usage).await
+        let (artifacts, aside) = match written {
+            Some(written) => (vec![written.path], written.aside),
+            None => (Vec::new(), None),
+        };
+        Ended { aside, ..self.finish(result, artifacts, usage).await }
+    }
+
+    /// Durable when this returns: the event that names the file comes after it.
+    async fn write_output(&self, result: &Value) -> Result<Option<Written>, Refused> {
+        let Some(target) = self.checks.output.clone() else { return Ok(None) };
+        let log = self.cx.scratch.join("stdout.log");
+        let content = Content::of(result, Some(&log))?;
+        let outputs = self.outputs.clone();
+        let write = move || {
+            let written = outputs.write(&target, &content)?;
+            if let Content::File { path, bytes } = &content {
+                // The file has it all now; a log is for people to look at.
+                let left = LOG_BYTES.min(*bytes);
+                let _ = File::options().write(true).open(path).and_then(|log| log.set_len(left));
+            }
+            Ok(Some(written))
+        };
+        let written = tokio::task::spawn_blocking(write).await;
+        written.unwrap_or_else(|error| Err(format!("internal: {error}").into()))
     }
 
     fn check_schema(&self, result: &Value) -> Option<End> {
@@ -184,71 +236,33 @@ impl Attempt {
     async fn finish(&self, result: Value, artifacts: Vec<String>, usage: Usage) -> Ended {
         let changed = self.changes().files;
         if self.checks.filter.is_none() {
-            let end = match pack(&result, &self.blobs) {
-                Ok(result) => End::Succeeded { result, full: None, artifacts, changed },
-                Err(error) => failed(FailureClass::Transient, error.to_string()),
+            return match pack(&result, &self.blobs) {
+                Ok(result) => Ended::of(End::Succeeded { result, full: None, artifacts, changed }, usage),
+                Err(error) => Ended::refused(error.into(), usage),
             };
-            return Ended::of(end, usage);
         }
         let (filter, facts, blobs) = (self.checks.filter.clone(), self.facts.clone(), self.blobs.clone());
         let evaluator = self.evaluator.clone();
-        let sieved = off_loop("`filter`", move || {
-            let context = || facts.context(&blobs).map_err(|error| error.to_string());
-            filter.sieve(&result, context, &blobs, evaluator.as_ref())
+        let sieve = move || filter.sieve(&result, || facts.context(&blobs), &blobs, evaluator.as_ref());
+        let sieved = off_loop("`filter`", move || match sieve() {
+            Err(Refused::Invalid(why)) => Err(why),
+            sieved => Ok(sieved),
         });
         match sieved.await {
-            Ok(Sieved { result, full, filtered }) => {
+            Ok(Ok(Sieved { result, full, filtered })) => {
                 let end = End::Succeeded { result, full, artifacts, changed };
                 Ended { filtered, ..Ended::of(end, usage) }
             }
+            Ok(Err(refused)) => Ended::refused(refused, usage),
             Err(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
         }
     }
 }
 
-/// Text as it is, a result's own text if it has one, anything else as indented JSON; whole or not at all.
-pub(crate) fn write_output(project: &Path, path: &str, result: &Value) -> Result<String, String> {
-    let target = inside(project, path)?;
-    let text = match result {
-        Value::String(text) => text.clone(),
-        Value::Object(map) if text_of(map).is_some() => text_of(map).unwrap_or_default().to_string(),
-        other => serde_json::to_string_pretty(other).map_err(|e| e.to_string())? + "\n",
-    };
-    let refuse = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-    let parent = target.parent().unwrap_or(project);
-    std::fs::create_dir_all(parent).map_err(refuse)?;
-    // Steps that run at once write beside each other: every temporary file has a name of its own.
-    let temporary = parent.join(format!(".sage-{}.tmp", ulid::Ulid::generate()));
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &target));
-    if let Err(error) = written {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(refuse(error));
-    }
-    Ok(path.to_string())
-}
-
-/// What a program printed, or the document that an answer carries.
-fn text_of(result: &Map<String, Value>) -> Option<&str> {
-    ["document", "stdout"].into_iter().find_map(|name| result.get(name)?.as_str())
-}
-
-/// A project file that an operation names: relative, never above the project, not through a link out of it,
-/// and not sage's own state.
+/// A project file that an operation names: relative, never above the project, not through a link out of it.
 pub(crate) fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
-    let outside = || format!("`{path}` is not a path inside the project");
-    let plain =
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if path.is_empty() || !plain {
-        return Err(outside());
-    }
-    let target: PathBuf = project.join(path).components().collect();
-    if target.starts_with(project.join(".sage/state")) {
-        return Err(format!("`{path}` is sage's own state"));
-    }
-    let existing = target.ancestors().skip(1).find(|dir| dir.exists()).unwrap_or(project);
-    let (real, root) = (existing.canonicalize(), project.canonicalize());
-    match (real, root) {
-        (Ok(real), Ok(root)) if real.starts_with(&root) => Ok(target),
-        _ => Err(outside()),
-    }
+    output::plain(path)?;
+    let fence = Fence::new(project);
+    let inside = fence.locate(Path::new(path)).map_err(|refused| refused.to_string())?;
+    Ok(fence.root().join(inside))
 }

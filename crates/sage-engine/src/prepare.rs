@@ -3,6 +3,8 @@
 //! Everything here is a pure function of durable data, so it may run before anything is committed, off the
 //! loop, and again after a crash. A step without expressions is prepared on the spot.
 
+mod texts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,8 +13,8 @@ use sage_core::event::{Expansion, Payload};
 use sage_core::expr::{self, Language, Order};
 use sage_core::key::KeyParts;
 use sage_core::plan::Plan;
-use sage_core::port::Evaluator;
 use sage_core::port::script::Dialect;
+use sage_core::port::{Evaluator, NoValue};
 use sage_core::run::{Children, Output, Run, StepId, StepSource};
 use sage_core::template::{Kind, Operation, Source};
 use serde_json::{Map, Value, json};
@@ -20,10 +22,13 @@ use serde_json::{Map, Value, json};
 use crate::blobs::Blobs;
 use crate::called::{STEPS, VERBATIM};
 use crate::evaluate::evaluate;
+use crate::output::Target;
 use crate::pending::Pending;
 use crate::pointer::pointer;
 use crate::results::{Face, ResultError, artifacts_of, is_filtered, pack, unpack, value_of};
 use crate::run_loop::given;
+use crate::trouble::{Obstacle, Refused};
+use texts::verbatim_texts;
 
 /// Items of one fan-out. Each is a step of the run, and all of them are one record.
 pub const MOST_ITEMS: u32 = 100_000;
@@ -38,13 +43,15 @@ pub enum Prepared {
     Start(Box<Start>),
     /// An expression has no value: repeating does not help.
     Invalid(String),
+    /// What it needs cannot be read or kept for now.
+    Hindered(Obstacle),
 }
 
 #[derive(Debug)]
 pub struct Start {
     pub params: Map<String, Value>,
     pub parts: KeyParts,
-    pub output: Option<String>,
+    pub output: Option<Target>,
     pub session: Option<String>,
     pub wait: Option<Pending>,
 }
@@ -135,25 +142,27 @@ impl Request {
     }
 
     pub fn prepare(self, blobs: &Blobs, evaluator: &dyn Evaluator) -> Prepared {
-        self.try_prepare(blobs, evaluator).unwrap_or_else(Prepared::Invalid)
+        self.try_prepare(blobs, evaluator).unwrap_or_else(|refused| match refused {
+            Refused::Invalid(why) => Prepared::Invalid(why),
+            Refused::Hindered(obstacle) => Prepared::Hindered(obstacle),
+        })
     }
 
-    fn try_prepare(self, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
+    fn try_prepare(self, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, Refused> {
         let operation = self.operation();
         if let Some((_, params)) = &self.call {
-            return self.called(unpack(params, blobs).map_err(|e| e.to_string())?, blobs, evaluator);
+            return self.called(unpack(params, blobs)?, blobs, evaluator);
         }
         if self.literal {
-            let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
-            let (output, session) = (text(&operation.output), text(&operation.session));
+            let (output, session) = verbatim_texts(operation);
             return self.start(operation.params.clone(), output, session);
         }
-        let context = self.facts.context(blobs).map_err(|e| e.to_string())?;
+        let context = self.facts.context(blobs)?;
         // A fan-out decides once for all of its items.
         let asks = self.fan || self.facts.item.is_none();
         if let Some(when) = operation.when.as_ref().filter(|_| asks) {
             let value = evaluate(&Order::value(&when.text, &context), evaluator);
-            let value = value.map_err(|e| format!("`when`: {e}"))?;
+            let value = value.map_err(|e| e.within("`when`"))?;
             if !expr::is_true(&value) {
                 return Ok(Prepared::Skip);
             }
@@ -171,9 +180,11 @@ impl Request {
         }
         let rendered = |name: &str, source: &Option<Source>| {
             let text = source.as_ref().map(|source| render(&source.text, &context, evaluator));
-            text.transpose().map_err(|e| format!("`{name}`: {e}"))
+            text.transpose().map_err(|e| e.within(&format!("`{name}`")))
         };
-        let output = rendered("output", &operation.output)?;
+        let before = self.as_before(&operation.output, &context, evaluator);
+        let output = rendered("output", &operation.output)?
+            .map(|path| Target { of_feature: before.is_some_and(|before| before != path), path });
         let session = match self.session_before(&operation.session, &context, evaluator) {
             None => rendered("session", &operation.session)?,
             known => known,
@@ -181,21 +192,8 @@ impl Request {
         self.start(params, output, session)
     }
 
-    /// In a fork: the name that the session had in the run that it comes from, if it was used there.
-    fn session_before(
-        &self,
-        session: &Option<Source>,
-        context: &Value,
-        evaluator: &dyn Evaluator,
-    ) -> Option<String> {
-        let (feature, known) = self.facts.forked.as_ref()?;
-        let mut context = context.clone();
-        context["feature"] = feature.as_str().into();
-        render(&session.as_ref()?.text, &context, evaluator).ok().filter(|name| known.contains(name))
-    }
-
     /// What a script calls is as it is; only a named operation's own text is still to be filled in.
-    fn called(&self, params: Value, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
+    fn called(&self, params: Value, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, Refused> {
         let operation = self.operation();
         let Value::Object(mut params) = params else { return Err("its parameters are lost".into()) };
         params.shift_remove(STEPS);
@@ -207,35 +205,39 @@ impl Request {
             && !verbatim
             && let Some(Value::String(prompt)) = params.get("prompt")
         {
-            let mut context = self.facts.context(blobs).map_err(|e| e.to_string())?;
+            let mut context = self.facts.context(blobs)?;
             context["params"] = Value::Object(params.clone());
-            let prompt = render(prompt, &context, evaluator).map_err(|e| format!("`prompt`: {e}"))?;
+            let prompt = render(prompt, &context, evaluator).map_err(|e| e.within("`prompt`"))?;
             params.insert("prompt".into(), prompt.into());
         }
-        let text = |source: &Option<Source>| source.as_ref().map(|source| source.text.clone());
-        let (output, session) = (text(&operation.output), text(&operation.session));
+        let (output, session) = verbatim_texts(operation);
         self.start(params, output, session)
     }
 
-    fn code(&self, mut params: Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
+    fn code(&self, mut params: Map<String, Value>, blobs: &Blobs) -> Result<Prepared, Refused> {
         let Some(dialect) = self.dialect else {
             let file = params.get("file").and_then(Value::as_str).unwrap_or_default();
-            return Err(format!("its code `{file}` is not part of this run"));
+            return Err(format!("its code `{file}` is not part of this run").into());
         };
         let input = match params.shift_remove("input") {
             Some(input) => input,
-            None => given(self.facts.inputs(blobs).map_err(|e| e.to_string())?, dialect),
+            None => given(self.facts.inputs(blobs)?, dialect),
         };
-        let input = pack(&input, blobs).map_err(|e| e.to_string())?;
+        let input = pack(&input, blobs)?;
         Ok(Prepared::Expand(Expansion::Code { input, dialect }))
     }
 
-    fn fan_out(&self, context: &Value, blobs: &Blobs, evaluator: &dyn Evaluator) -> Result<Prepared, String> {
+    fn fan_out(
+        &self,
+        context: &Value,
+        blobs: &Blobs,
+        evaluator: &dyn Evaluator,
+    ) -> Result<Prepared, Refused> {
         let Some(foreach) = &self.operation().foreach else { return Err("no `foreach`".into()) };
         let value = evaluate(&Order::value(&foreach.text, context), evaluator);
-        let value = value.map_err(|e| format!("`foreach`: {e}"))?;
+        let value = value.map_err(|e| e.within("`foreach`"))?;
         let Value::Array(items) = &value else {
-            return Err(format!("`foreach` must yield a list, not {}", type_name(&value)));
+            return Err(format!("`foreach` must yield a list, not {}", type_name(&value)).into());
         };
         let count =
             u32::try_from(items.len()).ok().filter(|count| *count <= MOST_ITEMS).ok_or_else(|| {
@@ -251,22 +253,22 @@ impl Request {
                 *n - 1
             })
             .collect();
-        let items = pack(&value, blobs).map_err(|e| e.to_string())?;
+        let items = pack(&value, blobs)?;
         Ok(Prepared::Expand(Expansion::Items { count, items, digests, ordinals }))
     }
 
     /// The template's own defaults, under what is given.
-    fn sub_workflow(&self, params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, String> {
+    fn sub_workflow(&self, params: &Map<String, Value>, blobs: &Blobs) -> Result<Prepared, Refused> {
         let Some(template) = params.get("template").and_then(Value::as_str) else {
             return Err("no `template`".into());
         };
         if self.depth >= DEEPEST {
-            return Err(format!(
-                "workflow `{template}` is called inside of {DEEPEST} others: does it call itself?"
-            ));
+            let why =
+                format!("workflow `{template}` is called inside of {DEEPEST} others: does it call itself?");
+            return Err(why.into());
         }
         let Some((_, plan)) = self.templates.iter().find(|(name, _)| name == template) else {
-            return Err(format!("template `{template}` is not part of this run"));
+            return Err(format!("template `{template}` is not part of this run").into());
         };
         let given = match params.get("inputs") {
             Some(Value::Object(given)) => given.clone(),
@@ -276,22 +278,22 @@ impl Request {
             let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
             format!("workflow `{template}`: {}", told.join("; "))
         })?;
-        let inputs = pack(&Value::Object(inputs), blobs).map_err(|e| e.to_string())?;
+        let inputs = pack(&Value::Object(inputs), blobs)?;
         Ok(Prepared::Expand(Expansion::Scope { template: template.to_string(), inputs }))
     }
 
     fn start(
         &self,
         params: Map<String, Value>,
-        output: Option<String>,
+        output: Option<Target>,
         session: Option<String>,
-    ) -> Result<Prepared, String> {
+    ) -> Result<Prepared, Refused> {
         if session.as_ref().is_some_and(|name| name.trim().is_empty()) {
             return Err("`session` is empty".into());
         }
         let mut parts = self.base.clone();
         parts.rendered(&params);
-        parts.text("output", output.as_deref());
+        parts.text("output", output.as_ref().map(|target| target.path.as_str()));
         let wait = Pending::of(self.operation().kind, &params)?;
         Ok(Prepared::Start(Box::new(Start { params, parts, output, session, wait })))
     }
@@ -309,7 +311,7 @@ fn is_plain(operation: &Operation) -> bool {
     operation.type_name == operation.kind.name() && operation.kind != Kind::Workflow
 }
 
-fn render(text: &str, context: &Value, evaluator: &dyn Evaluator) -> Result<String, String> {
+fn render(text: &str, context: &Value, evaluator: &dyn Evaluator) -> Result<String, NoValue> {
     match evaluate(&Order::text(text, context), evaluator)? {
         Value::String(text) => Ok(text),
         other => Ok(other.to_string()),
@@ -322,9 +324,9 @@ pub fn condition(
     facts: &Facts,
     blobs: &Blobs,
     evaluator: &dyn Evaluator,
-) -> Result<bool, String> {
-    let context = facts.context(blobs).map_err(|e| e.to_string())?;
-    evaluate(&Order::value(program, &context), evaluator).map(|value| expr::is_true(&value))
+) -> Result<bool, Refused> {
+    let context = facts.context(blobs)?;
+    Ok(evaluate(&Order::value(program, &context), evaluator).map(|value| expr::is_true(&value))?)
 }
 
 fn type_name(value: &Value) -> &'static str {

@@ -22,9 +22,9 @@ pub struct Project {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    #[error("`{}` is a symlink or not a directory; sage keeps its state only in a real directory, so nothing was started", path.display())]
+    #[error("`{}` is a symlink or not a directory; sage writes its state only to a real directory", path.display())]
     NotADirectory { path: PathBuf },
-    #[error("`{}` belongs to another user; nothing was started", path.display())]
+    #[error("`{}` belongs to another user", path.display())]
     Foreign { path: PathBuf },
     #[error("cannot write in `{}`: {source}; nothing was started, because it could not be saved", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
@@ -105,6 +105,7 @@ impl Project {
     pub fn prepare(&self, vfs: &dyn Vfs) -> Result<(), ProjectError> {
         self.refuse_strange()?;
         let unwritable = |source| ProjectError::Unwritable { path: self.dir.clone(), source };
+        self.refuse_links()?;
         self.make_durable(vfs).map_err(unwritable)?;
         self.refuse_strange()?;
         self.close_to_others().map_err(unwritable)?;
@@ -161,20 +162,34 @@ impl Project {
         }
     }
 
-    /// State is never read or written through a link that others, or a clone, may have put there.
-    pub(crate) fn refuse_strange(&self) -> Result<(), ProjectError> {
+    /// State is never written through a link that others, or a clone, may have put there, nor into a directory of
+    /// another user, who could swap it.
+    pub fn refuse_strange(&self) -> Result<(), ProjectError> {
         use std::os::unix::fs::MetadataExt;
         let me = rustix::process::geteuid().as_raw();
+        // As git does it: whoever became root by sudo may still work on their own project.
+        let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
         for path in [self.dir.clone(), self.state(), self.runs()] {
             let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
             if !meta.is_dir() {
                 return Err(ProjectError::NotADirectory { path });
             }
-            if meta.uid() != me && me != 0 {
+            if meta.uid() != me && Some(meta.uid()) != caller {
                 return Err(ProjectError::Foreign { path });
             }
         }
         Ok(())
+    }
+
+    /// The same for what lies in it. The clean-up and the cache look for themselves, and do without.
+    pub fn refuse_links(&self) -> Result<(), ProjectError> {
+        let beside = ["sessions", "inbox", "handoffs", "worktrees", "logs"].map(|name| self.dir.join(name));
+        let within = [self.limits(), self.forks(), self.state().join("detached"), self.state().join("tools")];
+        let is_link = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+        match beside.into_iter().chain(within).find(is_link) {
+            Some(path) => Err(ProjectError::NotADirectory { path }),
+            None => Ok(()),
+        }
     }
 
     /// Where an attempt keeps its input and its output; names of steps are made safe and short.

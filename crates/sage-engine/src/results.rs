@@ -83,6 +83,7 @@ pub fn value_of(output: &Output, face: Face, blobs: &Blobs) -> Result<Value, Res
             let shown = if face == Face::Full { full.as_ref().unwrap_or(result) } else { result };
             unpack(shown, blobs)
         }
+        Output::Whole { result, .. } => unpack(result, blobs),
         Output::List { items, .. } => {
             let value = |item: &Option<Arc<Output>>| {
                 item.as_ref().map_or(Ok(Value::Null), |o| value_of(o, face, blobs))
@@ -106,7 +107,7 @@ pub fn value_of(output: &Output, face: Face, blobs: &Blobs) -> Result<Value, Res
 /// Whether its two faces differ.
 pub fn is_filtered(output: &Output) -> bool {
     match output {
-        Output::Null => false,
+        Output::Null | Output::Whole { .. } => false,
         Output::Leaf { full, .. } => full.is_some(),
         Output::List { items, .. } => items.iter().flatten().any(|item| is_filtered(item)),
         Output::Phases { phases, .. } => {

@@ -459,6 +459,14 @@ impl VfsFile for SimFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.state()?.file(self.ino)?.data.len() as u64)
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.state()?.find(path).is_ok_and(|ino| ino == self.ino))
+    }
+
+    fn content(&self) -> io::Result<Vec<u8>> {
+        Ok(self.state()?.file(self.ino)?.data.clone())
+    }
 }
 
 #[cfg(test)]

@@ -93,15 +93,24 @@ impl<L: Listener> Teller<L> {
         let shared =
             Arc::new(Shared { listener, run_dir, queue: Mutex::new(queue), changed: Condvar::new() });
         let theirs = shared.clone();
-        std::thread::spawn(move || {
+        let worker = std::thread::Builder::new().spawn(move || {
             theirs.make_up(vfs.as_ref(), head);
             theirs.work();
         });
+        if worker.is_err() {
+            // No thread to be had: the next owner tells it.
+            let mut queue = shared.lock();
+            (queue.working, queue.behind, queue.closed) = (false, true, true);
+        }
         Teller { shared }
     }
 
     pub(crate) fn tell(&self, seq: u64, news: L::News) {
-        self.shared.lock().news.push_back((seq, news));
+        let mut queue = self.shared.lock();
+        if !queue.closed {
+            queue.news.push_back((seq, news));
+        }
+        drop(queue);
         self.shared.changed.notify_all();
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub use disk::{DiskFs, NotRegular, SyncCounts};
-pub(crate) use disk::{make_private, open_regular};
+pub(crate) use disk::{is_at, make_private, open_regular};
 
 /// A file system. Paths are taken as they are; relative ones are relative to the process.
 pub trait Vfs: Send + Sync + Debug {
@@ -87,6 +87,12 @@ pub trait VfsFile: Send + Debug {
 
     /// The length now, as the file system sees it.
     fn len(&self) -> io::Result<u64>;
+
+    /// Whether `path` still names this file. Whoever removes, moves or replaces it changes the name, not the file.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
+
+    /// All of it, also if it has no name any more.
+    fn content(&self) -> io::Result<Vec<u8>>;
 
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)

@@ -7,6 +7,7 @@
 pub mod code;
 mod draft;
 mod finding;
+mod git;
 mod history;
 mod logs;
 mod parts;

@@ -9,12 +9,11 @@ use agent_client_protocol::v1::schema::{
 };
 use sage_core::port::Usage;
 
-use super::files::Place;
 use super::message::Messages;
 use super::permit::{self, Decision};
 use super::tool::{Call, Tools};
 use super::usage::Told;
-use crate::agent::{Feed, Order};
+use crate::agent::{Feed, Order, Reach};
 
 /// What came of this turn's prompt.
 #[derive(Debug, Default)]
@@ -34,13 +33,13 @@ pub struct Heard {
 pub struct Ears<'a> {
     feed: &'a Feed,
     order: &'a Order,
-    pub place: Place,
+    pub reach: Reach,
     heard: Arc<Mutex<Heard>>,
 }
 
 impl<'a> Ears<'a> {
-    pub fn new(feed: &'a Feed, order: &'a Order, place: Place) -> Ears<'a> {
-        Ears { feed, order, place, heard: Arc::default() }
+    pub fn new(feed: &'a Feed, order: &'a Order, reach: Reach) -> Ears<'a> {
+        Ears { feed, order, reach, heard: Arc::default() }
     }
 
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
@@ -135,7 +134,7 @@ impl<'a> Ears<'a> {
         let id = format!("{}-{}", call.id, heard.questions);
         drop(heard);
         self.show(said, None);
-        let decision = permit::decide(&call, id, self.order, &self.place);
+        let decision = permit::decide(&call, id, self.order, &self.reach);
         (call, decision)
     }
 

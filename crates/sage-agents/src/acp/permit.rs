@@ -7,13 +7,11 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse,
     SelectedPermissionOutcome,
 };
-use sage_core::port::{AskKind, Permission, PermissionAsk};
-use sage_core::role::Paths;
+use sage_core::port::{Permission, PermissionAsk};
 use serde_json::{Map, Value, json};
 
-use super::files::Place;
 use super::tool::Call;
-use crate::agent::Order;
+use crate::agent::{Order, Reach};
 
 #[derive(Debug, PartialEq)]
 pub enum Decision {
@@ -22,31 +20,14 @@ pub enum Decision {
     Ask(PermissionAsk),
 }
 
-pub fn decide(call: &Call, id: String, order: &Order, place: &Place) -> Decision {
+pub fn decide(call: &Call, id: String, order: &Order, reach: &Reach) -> Decision {
     let ask = call.ask(id);
-    let inside = ask.paths.iter().all(|path| place.relative(path.as_ref()).is_some());
-    if let Some(why) = forbidden(&ask, order, place) {
-        return Decision::Deny(why.into());
+    if let Some(why) = reach.forbids(&ask) {
+        return Decision::Deny(why);
     }
+    let inside = ask.paths.iter().all(|path| reach.is_inside(path.as_ref()));
     let listed = order.tools.iter().any(|tool| call.is(tool));
     if listed || (call.only_looks() && inside) { Decision::Allow } else { Decision::Ask(ask) }
-}
-
-fn forbidden(ask: &PermissionAsk, order: &Order, place: &Place) -> Option<&'static str> {
-    let access = order.access;
-    let may_write = |path: &String| {
-        let path = place.relative(path.as_ref());
-        path.is_some_and(|path| access.paths.contains(&path))
-    };
-    match ask.kind {
-        AskKind::Write if !access.write => Some("your role may not change files"),
-        AskKind::Write if access.paths != Paths::All && !ask.paths.iter().all(may_write) => {
-            Some("your role may not change files there")
-        }
-        AskKind::Run if !access.run => Some("your role may not run commands"),
-        AskKind::Network if !access.network => Some("your role may not use the network"),
-        _ => None,
-    }
 }
 
 /// What is said to the agent, and why not where it is not allowed.

@@ -21,12 +21,12 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{Permission, StepCx, Stop, StopSignal, Usage};
 
 use super::dialog::{Dialog, Said, Silence};
-use super::files::Place;
+use super::files;
 use super::hear::Ears;
 use super::permit::{self, Decision};
 use super::wire::Wire;
 use super::{usage, verdict};
-use crate::agent::{Feed, Order, Turn};
+use crate::agent::{Feed, Order, Reach, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::Finished;
@@ -36,8 +36,7 @@ use crate::talk::Talk;
 const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
 
 pub async fn take(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Turn {
-    let place = Place::new(&order.cwd, &attempt.cx.project, order.access);
-    let ears = Ears::new(feed, order, place);
+    let ears = Ears::new(feed, order, Reach::of(attempt, order));
     let ended = converse(attempt, order, feed, &ears).await;
     ears.close();
     match ended {
@@ -146,15 +145,17 @@ async fn connect(
         )
         .on_receive_request(
             async |request: ReadTextFileRequest, responder, _to| {
-                responder.respond_with_result(ears.place.read(&request).map(ReadTextFileResponse::new))
+                responder
+                    .respond_with_result(files::read(&ears.reach, &request).map(ReadTextFileResponse::new))
             },
             on_receive_request!(),
         )
         .on_receive_request(
             async |request: WriteTextFileRequest, responder, _to| {
                 feed.tool("fs/write_text_file", &request.path.to_string_lossy());
-                responder
-                    .respond_with_result(ears.place.write(&request).map(|()| WriteTextFileResponse::new()))
+                responder.respond_with_result(
+                    files::write(&ears.reach, &request).map(|()| WriteTextFileResponse::new()),
+                )
             },
             on_receive_request!(),
         );

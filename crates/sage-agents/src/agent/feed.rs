@@ -8,8 +8,7 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sage_core::port::{BoxFuture, Permission, PermissionAsk, Progress, QuotaSignal, StepCx, Usage};
-
-use crate::process::private_file;
+use sage_core::secret::Redactor;
 
 /// Most text of a turn that is kept as partial work.
 const TEXT_BYTES: usize = 1024 * 1024;
@@ -31,6 +30,7 @@ pub type OnNews = Box<dyn Fn(News<'_>) + Send + Sync>;
 
 pub struct Feed {
     cx: StepCx,
+    redactor: Redactor,
     on_news: OnNews,
     said: Mutex<Said>,
 }
@@ -50,10 +50,10 @@ impl std::fmt::Debug for Feed {
 }
 
 impl Feed {
-    pub fn new(cx: &StepCx, on_news: OnNews) -> Feed {
-        let log = private_file(&cx.scratch.join("agent.log")).ok();
+    pub fn new(cx: &StepCx, redactor: &Redactor, on_news: OnNews) -> Feed {
+        let log = sage_fence::private::create(&cx.scratch.join("agent.log")).ok();
         let said = Said { text: String::new(), log, log_left: LOG_BYTES, conversation: None, working: false };
-        Feed { cx: cx.clone(), on_news, said: Mutex::new(said) }
+        Feed { cx: cx.clone(), redactor: redactor.clone(), on_news, said: Mutex::new(said) }
     }
 
     /// The agent's own id of this conversation, as soon as it is known. From here on it can be resumed.
@@ -66,6 +66,7 @@ impl Feed {
     }
 
     pub fn text(&self, text: &str) {
+        let text = &*self.redactor.text(text);
         let mut said = self.working();
         if said.text.len() + text.len() < TEXT_BYTES {
             if !said.text.is_empty() && !said.text.ends_with('\n') {
@@ -86,17 +87,19 @@ impl Feed {
 
     /// A tool is used: one line in the log.
     pub fn tool(&self, name: &str, input: &str) {
+        let input = &*self.redactor.text(input);
         let mut short: String = input.chars().take(INPUT_CHARS).collect();
         if short.len() < input.len() {
             short.push('…');
         }
-        self.working().log(&format!("> {name} {}", short.replace('\n', " ")));
+        let line = format!("> {name} {}", short.replace('\n', " "));
+        self.working().log(&self.redactor.text(&line));
         self.alive();
     }
 
     /// Something worth a line in the log, e.g. a retry of the agent's own.
     pub fn note(&self, text: &str) {
-        self.said().log(&format!("# {text}"));
+        self.said().log(&self.redactor.text(&format!("# {text}")));
         self.alive();
     }
 

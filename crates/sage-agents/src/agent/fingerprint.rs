@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use sage_core::digest::Digest;
+use sage_core::secret::looks_secret;
 use serde_json::json;
 
 use super::AgentConfig;
@@ -37,11 +38,7 @@ impl AgentConfig {
 
     /// Without what is only a key: another one gives no other answers.
     fn settings(&self) -> String {
-        let secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
-        };
-        let env: Vec<_> = self.env.iter().filter(|(name, _)| !secret(name)).collect();
+        let env: Vec<_> = self.env.iter().filter(|(name, _)| !looks_secret(name)).collect();
         let all = json!([
             self.adapter,
             self.command,

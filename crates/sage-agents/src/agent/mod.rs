@@ -14,6 +14,7 @@ mod feed;
 mod fingerprint;
 mod order;
 mod program;
+mod reach;
 mod run;
 mod turn;
 
@@ -26,6 +27,7 @@ pub use asks::describe;
 pub use config::AgentConfig;
 pub use feed::{Feed, News, OnNews};
 pub use order::{Conversation, Order};
+pub use reach::Reach;
 pub use run::run;
 pub use turn::Turn;
 

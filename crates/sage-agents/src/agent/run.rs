@@ -5,6 +5,7 @@ use sage_core::port::{Continuity, Progress, StepOutcome};
 use super::{Agent, AgentConfig, Feed, Order, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
+use crate::secrets;
 use crate::session::{self, Chosen};
 
 pub async fn run(attempt: &Attempt<'_>, agent: &dyn Agent, config: &AgentConfig) -> StepOutcome {
@@ -39,8 +40,11 @@ async fn take_turn(
     order.session_dir = chosen.dir();
     chosen.begin(attempt, &order, agent.chooses_id())?;
     tell(attempt, chosen);
-    let feed = Feed::new(attempt.cx, chosen.on_news());
-    let turn = agent.turn(attempt, &order, &feed).await;
+    let redactor = attempt.config.redactor.with(secrets::of_step(&order.env));
+    let feed = Feed::new(attempt.cx, &redactor, chosen.on_news());
+    let mut turn = agent.turn(attempt, &order, &feed).await;
+    // The session keeps it: without the values of keys, which an endpoint may have repeated in pieces.
+    turn.redact(&redactor);
     Ok((turn, feed.said_text()))
 }
 

@@ -1,6 +1,7 @@
 //! How a turn ended, before the session and the engine have judged it.
 
 use sage_core::port::{StepOutcome, Usage};
+use sage_core::secret::Redactor;
 use serde_json::{Map, Value};
 
 use crate::outcome::Miss;
@@ -35,6 +36,14 @@ impl Turn {
 
     pub fn missed(miss: Miss) -> Turn {
         Turn::new(Err(miss), Usage::default())
+    }
+
+    pub fn redact(&mut self, redactor: &Redactor) {
+        match &mut self.answer {
+            Ok(answer) => redactor.value(answer),
+            Err(Miss::Failed { message, .. }) => redactor.string(message),
+            Err(Miss::Stopped) => {}
+        }
     }
 
     /// `text` is what the agent has said so far: partial work of a turn without an answer.

@@ -62,6 +62,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         unknown: false,
         fresh: false,
         feedback: None,
+        keep_output: false,
     };
     let cx = StepCx {
         watch: None,

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
+use sage_fence::Fence;
 use serde_json::{Map, Value, json};
-
-use crate::text_file;
 
 /// More is no description of an agent.
 const MAX_BYTES: u64 = 1 << 20;
@@ -13,8 +12,9 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The value of `--agents`, if the project has an agent of this name.
 pub(super) fn of_project(name: &str, project: &Path) -> Option<String> {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let path = project.join(".claude/agents").join(format!("{name}.md"));
-    let text = if plain { text_file::read(&path, MAX_BYTES).ok()? } else { return None };
+    let path = Path::new(".claude/agents").join(format!("{name}.md"));
+    let bytes = Fence::new(project).read(&path, MAX_BYTES).ok().filter(|_| plain)?;
+    let text = String::from_utf8(bytes).ok()?;
     let (fields, prompt) = read(&text);
     let mut agent = Map::from_iter([("prompt".to_string(), Value::from(prompt))]);
     for (key, value) in fields {

@@ -91,7 +91,7 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     }
     // Whatever is not allowed by name is asked: the project's rules decide, not the program's own.
     flag("--permission-mode", "default".into());
-    flag("--settings", settings(order).to_string().into());
+    flag("--settings", settings(attempt, order).to_string().into());
     flag("--disallowedTools", access::denied(order.access).join(",").into());
     argv.push("--strict-mcp-config".into());
     if matches!(order.conversation, Conversation::Fork { .. }) {
@@ -108,8 +108,10 @@ fn memories<'a>(cwd: &'a Path, project: &'a Path) -> Vec<&'a Path> {
 }
 
 /// Rules that go before those of the user: what must be asked is asked.
-fn settings(order: &Order) -> Value {
-    json!({"permissions": {"allow": order.tools, "ask": access::asked(order.access, &order.tools)}})
+fn settings(attempt: &Attempt<'_>, order: &Order) -> Value {
+    let deny = access::closed(&attempt.cx.project, &attempt.config.private);
+    let ask = access::asked(order.access, &order.tools);
+    json!({"permissions": {"allow": order.tools, "ask": ask, "deny": deny}})
 }
 
 pub fn env(order: &Order) -> Vec<(OsString, OsString)> {

@@ -1,6 +1,5 @@
 //! Listens and answers: every line of the program is told to the feed, remembered, and answered if it asks.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::channel::Channel;
 use super::counted;
 use super::event::{Block, Event, Line, Server};
 use super::transcript::Transcript;
-use crate::agent::{Feed, Order};
+use crate::agent::{Feed, Order, Reach};
 use crate::attempt::Attempt;
 use crate::lines::Lines;
 
@@ -26,7 +25,7 @@ const GO_ON: &str = "You seem to be stuck and were interrupted. What you have do
 pub struct Dialog<'a> {
     order: &'a Order,
     feed: &'a Feed,
-    project: PathBuf,
+    reach: Reach,
     stop: StopSignal,
     channel: Arc<Channel>,
     asks: Asks,
@@ -49,7 +48,7 @@ impl<'a> Dialog<'a> {
         Dialog {
             order,
             feed,
-            project: attempt.cx.project.clone(),
+            reach: Reach::of(attempt, order),
             stop: attempt.cx.stop.clone(),
             channel: Arc::clone(channel),
             asks: Asks::default(),
@@ -109,7 +108,7 @@ impl<'a> Dialog<'a> {
             }
             Event::Ask { id, tool, input, blocked_path } => {
                 let ask = access::question(&id, &tool, &input, blocked_path.as_deref());
-                match access::forbidden(self.order.access, &self.project, &self.order.cwd, &ask) {
+                match self.reach.forbids(&ask) {
                     Some(message) => self.channel.permit(&id, Permission::Deny { message }, input),
                     None => self.asks.open(&id, input, self.feed.ask(ask), &self.channel),
                 }

@@ -235,7 +235,7 @@ fn without_a_result_the_end_of_the_process_decides() {
     failed(silent(End::Exited(134)), FailureClass::Lost, "134");
     let refused = |passing| End::Refused { passing, message: "program `claude` was not found".into() };
     failed(silent(refused(false)), FailureClass::Invalid, "npm install");
-    failed(silent(refused(true)), FailureClass::Transient, "not found");
+    failed(silent(refused(true)), FailureClass::System, "not found");
 }
 
 // covers: R18

@@ -8,6 +8,10 @@ use crate::agent::{Conversation, Order};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 
+pub fn site<'a>(attempt: &'a Attempt<'_>, order: &'a Order) -> sandbox::Site<'a> {
+    sandbox::Site { project: &attempt.cx.project, cwd: &order.cwd, private: &attempt.config.private }
+}
+
 pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<OsString>, Miss> {
     let mut argv = order.config.argv(PROGRAM);
     let (command, thread): (&[&str], _) = match &order.conversation {
@@ -17,9 +21,9 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<O
     };
     argv.extend(command.iter().chain(&["--json", "--skip-git-repo-check"]).map(OsString::from));
     argv.extend(order.model.iter().flat_map(|model| ["-m".into(), OsString::from(model)]));
-    let project = &attempt.cx.project;
-    sandbox::make_folders(&order.access, project);
-    let mut settings = sandbox::settings(&order.access, project);
+    let site = site(attempt, order);
+    sandbox::make_folders(&order.access, site);
+    let mut settings = sandbox::settings(&order.access, site);
     settings.extend(mcp::settings(&order.mcp_servers)?);
     // It knows four levels; the two above are its highest.
     let effort = order.effort.as_deref().map(|effort| if effort == "max" { "xhigh" } else { effort });

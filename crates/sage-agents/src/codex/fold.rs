@@ -75,8 +75,10 @@ impl<'a> Fold<'a> {
     }
 
     pub fn push(&mut self, chunk: &[u8]) {
-        let mut events = Vec::new();
+        let (mut events, overlong) = (Vec::new(), self.lines.overlong);
         self.lines.push(chunk, &mut |line| events.extend(parse(line)));
+        // A line that is too long may have been the answer: an older one must not be taken for it.
+        self.answer = self.answer.take().filter(|_| self.lines.overlong == overlong);
         events.into_iter().for_each(|event| self.take(event));
     }
 
@@ -234,7 +236,7 @@ mod tests {
             }),
         };
         let on_news = move |it: News<'_>| news.lock().unwrap().push(format!("{it:?}"));
-        let feed = Feed::new(&cx, Box::new(on_news));
+        let feed = Feed::new(&cx, &Default::default(), Box::new(on_news));
         let mut fold = Fold::new(&feed, None, None);
         for line in lines {
             fold.push(line.as_bytes());
@@ -255,6 +257,19 @@ mod tests {
 
     const STARTED: &str = r#"{"type":"thread.started","thread_id":"t-1"}"#;
     const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":30,"cache_write_input_tokens":7,"output_tokens":20,"reasoning_output_tokens":5}}"#;
+
+    // covers: R18
+    #[test]
+    fn an_answer_that_is_too_long_is_not_taken_for_an_older_one() {
+        let message = |text: &str| {
+            serde_json::json!({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": text}})
+                .to_string()
+        };
+        let long = message(&"x".repeat(LINE_BYTES));
+        let answers = |lines: &[&str]| folded(lines, |fold| fold.answer.clone()).1;
+        assert_eq!(answers(&[&message("first"), &long, COMPLETED]), None);
+        assert_eq!(answers(&[&long, &message("last"), COMPLETED]).as_deref(), Some("last"));
+    }
 
     #[test]
     fn a_turn_is_told_as_it_goes_and_its_last_message_is_the_answer() {

@@ -15,6 +15,7 @@ mod event;
 mod fold;
 mod judge;
 mod mcp;
+mod newcomer;
 mod probe;
 mod prompt;
 mod rollout;
@@ -69,7 +70,13 @@ impl Agent for Codex {
         Box::pin(async move {
             let home = home(&order.config, &order.env);
             let mut fold = Fold::new(feed, home.as_deref(), baseline(order, home.as_deref()));
-            match talk(attempt, order, home.as_deref(), &mut fold).await {
+            let watched = async {
+                let watch =
+                    newcomer::Watch::begin(attempt, &argv::site(attempt, order).writable(&order.access))?;
+                let finished = talk(attempt, order, home.as_deref(), &mut fold).await;
+                watch.end().and(finished)
+            };
+            match watched.await {
                 Ok(finished) => judge::turn(fold, &finished, order, attempt.cx.stop.get() != Stop::No),
                 Err(miss) => Turn::missed(miss),
             }

@@ -1,32 +1,75 @@
 //! What a role may do, as settings of codex's sandbox. The kernel enforces them on every command.
 //!
-//! | role may write | network | settings                                                            |
-//! |----------------|---------|---------------------------------------------------------------------|
-//! | everything     | yes, no | `workspace-write` with or without network: the working directory, temp |
-//! | nothing        | no      | `read-only`                                                         |
-//! | nothing        | yes     | a permission profile: read everything, network                      |
-//! | some folders   | yes, no | a permission profile: read everything, write there                  |
+//! | role may write | writable                         | always                                             |
+//! |----------------|----------------------------------|----------------------------------------------------|
+//! | everything     | the working directory, temp      | files that configure agents are read-only, Sage's  |
+//! | some folders   | these folders                    | sessions and tokens are not readable, everything   |
+//! | nothing        | nothing                          | else is; the network is on only if the role has it |
 //!
 //! Codex has no switch for "no commands": they are how it reads files. A role that may not run commands gets
 //! the sandbox of what it may write. A turn that goes on needs all settings again: threads do not keep them.
+//! Only entries that exist can be closed (a missing one would be made as a placeholder): see `newcomer`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use sage_core::fence::PROTECTED;
 use sage_core::role::{Access, Paths};
+use sage_fence::Fence;
 
 use super::toml_text::{table, text};
 
-/// `name=value` settings. Folders are relative to `project`.
-pub fn settings(access: &Access, project: &Path) -> Vec<String> {
-    let mut settings = match access.paths {
-        Paths::All => vec![
-            "sandbox_mode=\"workspace-write\"".to_string(),
-            format!("sandbox_workspace_write.network_access={}", access.network),
-        ],
-        Paths::None if !access.network => vec!["sandbox_mode=\"read-only\"".to_string()],
-        Paths::None => profile(&[], project, true),
-        Paths::Only(folders) => profile(folders, project, access.network),
-    };
+/// Nested repositories and projects are looked for this deep, in so many directories at most.
+const DEPTH: usize = 6;
+const DIRECTORIES: usize = 4_000;
+/// What tools install and build; nothing in there is a project of its own.
+const SKIPPED: [&str; 4] = ["node_modules", "target", ".venv", "vendor"];
+
+/// Where codex works and what stays closed there.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    pub project: &'a Path,
+    pub cwd: &'a Path,
+    /// Directories of Sage.
+    pub private: &'a [PathBuf],
+}
+
+impl Site<'_> {
+    /// Folders that a role may write. A working directory inside of something protected is none.
+    pub fn writable(&self, access: &Access) -> Vec<PathBuf> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        match access.paths {
+            Paths::All if Fence::around(self.project, self.cwd).protects(Path::new(".")) => Vec::new(),
+            Paths::All => vec![real(self.cwd)],
+            Paths::None => Vec::new(),
+            Paths::Only(folders) => {
+                folders.iter().map(|folder| real(self.project).join(folder.trim_end_matches('/'))).collect()
+            }
+        }
+    }
+
+    /// Tokens and conversations of Sage, as far as they exist.
+    fn secrets(&self) -> Vec<PathBuf> {
+        let in_each =
+            self.private.iter().flat_map(|dir| [dir.join("state/serve.json"), dir.join("sessions")]);
+        in_each.filter_map(|path| path.canonicalize().ok()).collect()
+    }
+}
+
+/// `name=value` settings.
+pub fn settings(access: &Access, site: Site<'_>) -> Vec<String> {
+    let folders = site.writable(access);
+    let mut files: Vec<(String, &str)> = vec![(":root".into(), "read")];
+    if access.paths == Paths::All {
+        files.extend([(":tmpdir".into(), "write"), (":slash_tmp".into(), "write")]);
+    }
+    let shown = |path: &PathBuf| path.display().to_string();
+    files.extend(folders.iter().map(|path| (shown(path), "write")));
+    files.extend(folders.iter().flat_map(|folder| protected(folder)).map(|path| (shown(&path), "read")));
+    files.extend(site.secrets().iter().map(|path| (shown(path), "none")));
+    let files = table(files.iter().map(|(path, access)| (path.as_str(), text(access))));
+    let network = table([("enabled", access.network.to_string())]);
+    let profile = table([("filesystem", files), ("network", network)]);
+    let mut settings = vec![format!("permissions.sage={profile}"), "default_permissions=\"sage\"".into()];
     if !access.network {
         // The provider's own search would be a way out.
         settings.push("web_search=\"disabled\"".into());
@@ -34,28 +77,38 @@ pub fn settings(access: &Access, project: &Path) -> Vec<String> {
     settings
 }
 
-fn profile(folders: &[&str], project: &Path, network: bool) -> Vec<String> {
-    let paths: Vec<String> =
-        folders.iter().map(|folder| place(project, folder).display().to_string()).collect();
-    let writable = paths.iter().map(|path| (path.as_str(), text("write")));
-    let files = table([(":root", text("read"))].into_iter().chain(writable));
-    let network = table([("enabled", network.to_string())]);
-    let profile = table([("filesystem", files), ("network", network)]);
-    vec![format!("permissions.sage={profile}"), "default_permissions=\"sage\"".into()]
-}
-
 /// The sandbox can only open what exists. A folder that cannot be made stays closed.
-pub fn make_folders(access: &Access, project: &Path) {
-    if let Paths::Only(folders) = access.paths {
-        for folder in folders {
-            let _ = std::fs::create_dir_all(place(project, folder));
+pub fn make_folders(access: &Access, site: Site<'_>) {
+    if let Paths::Only(_) = access.paths {
+        for folder in site.writable(access) {
+            let _ = std::fs::create_dir_all(folder);
         }
     }
 }
 
-fn place(project: &Path, folder: &str) -> std::path::PathBuf {
-    let project = project.canonicalize().unwrap_or_else(|_| project.to_path_buf());
-    project.join(folder.trim_end_matches('/'))
+/// Protected entries in a folder and below it, with what they lead to.
+fn protected(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open, mut seen) = (Vec::new(), vec![(folder.to_path_buf(), 0)], 0);
+    while let Some((dir, depth)) = open.pop() {
+        let here = PROTECTED.iter().map(|name| dir.join(name)).filter(|path| path.symlink_metadata().is_ok());
+        for path in here {
+            let target = path.canonicalize().ok().filter(|target| *target != path);
+            found.extend(target.filter(|target| target.starts_with(folder)));
+            found.push(path);
+        }
+        seen += 1;
+        if depth == DEPTH || seen == DIRECTORIES {
+            continue;
+        }
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let skipped = sage_core::fence::is_protected(&name) || SKIPPED.contains(&name.as_str());
+            if !skipped && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push((entry.path(), depth + 1));
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -64,26 +117,54 @@ mod tests {
 
     use super::*;
 
-    fn of(role: Role) -> Vec<String> {
-        settings(&role.access(), Path::new("/no/such/p"))
+    fn of(role: Role, root: &Path) -> Vec<String> {
+        settings(&role.access(), Site { project: root, cwd: root, private: &[root.join(".sage")] })
     }
 
     // covers: S6
     #[test]
     fn every_role_has_its_sandbox() {
-        let network = |on: bool| format!("sandbox_workspace_write.network_access={on}");
+        let root = Path::new("/no/such/p");
         let search = "web_search=\"disabled\"".to_string();
-        let write = "sandbox_mode=\"workspace-write\"".to_string();
-        assert_eq!(of(Role::Implementer), [write.clone(), network(true)]);
-        assert_eq!(of(Role::Cleaner), [write, network(false), search.clone()]);
-        for role in [Role::Auditor, Role::Observer, Role::Orchestrator] {
-            assert_eq!(of(role), ["sandbox_mode=\"read-only\"".to_string(), search.clone()], "{role}");
-        }
-        let profile = |rest: &str| format!("permissions.sage={{\"filesystem\"={{\":root\"=\"read\"{rest}");
         let chosen = "default_permissions=\"sage\"".to_string();
-        let online = profile("},\"network\"={\"enabled\"=true}}");
-        assert_eq!(of(Role::Researcher), [online, chosen.clone()]);
-        let docs = ",\"/no/such/p/docs\"=\"write\",\"/no/such/p/.sage/handoffs\"=\"write\"},\"network\"={\"enabled\"=false}}";
-        assert_eq!(of(Role::Planner), [profile(docs), chosen, search]);
+        let profile = |files: &str, network: bool| {
+            let network = format!("\"network\"={{\"enabled\"={network}}}");
+            format!("permissions.sage={{\"filesystem\"={{\":root\"=\"read\"{files}}},{network}}}")
+        };
+        let all = r#","":tmpdir"="write",":slash_tmp"="write","/no/such/p"="write""#.replace("\"\":", "\":");
+        assert_eq!(of(Role::Implementer, root), [profile(&all, true), chosen.clone()]);
+        assert_eq!(of(Role::Cleaner, root), [profile(&all, false), chosen.clone(), search.clone()]);
+        for role in [Role::Auditor, Role::Observer, Role::Orchestrator] {
+            assert_eq!(of(role, root), [profile("", false), chosen.clone(), search.clone()], "{role}");
+        }
+        assert_eq!(of(Role::Researcher, root), [profile("", true), chosen.clone()]);
+        let docs = r#","/no/such/p/docs"="write""#;
+        assert_eq!(of(Role::Planner, root), [profile(docs, false), chosen, search]);
+    }
+
+    // covers: R17
+    #[test]
+    fn what_configures_agents_is_read_only_and_secrets_are_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in [".git", "sub/lib/.git/hooks", "node_modules/x/.git", "config/claude", ".sage/sessions"]
+        {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::create_dir_all(root.join(".sage/state")).unwrap();
+        std::fs::write(root.join(".sage/state/serve.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("config/claude", root.join(".claude")).unwrap();
+        let profile = of(Role::Implementer, &root).remove(0);
+        let rule = |path: &str, access: &str| {
+            profile.contains(&format!("\"{}\"=\"{access}\"", root.join(path).display()))
+        };
+        for path in [".git", "sub/lib/.git", ".sage", ".claude", "config/claude"] {
+            assert!(rule(path, "read"), "{path}: {profile}");
+        }
+        assert!(rule(".sage/state/serve.json", "none") && rule(".sage/sessions", "none"), "{profile}");
+        // A missing one would be made as an empty file for as long as a command runs.
+        assert!(!profile.contains("sage.toml") && !profile.contains("node_modules"), "{profile}");
+        let site = Site { project: &root, cwd: &root.join("sub/lib/.git/hooks"), private: &[] };
+        assert!(site.writable(&Role::Implementer.access()).is_empty());
     }
 }

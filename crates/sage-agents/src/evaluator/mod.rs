@@ -14,9 +14,11 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use sage_core::expr::Order;
-use sage_core::port::Evaluator;
+use sage_core::policy::FailureClass;
+use sage_core::port::{Evaluator, NoValue};
 use serde_json::Value;
 
+use crate::outcome::class_of_io;
 use process::{Ended, Process};
 pub use worker::worker_main;
 
@@ -79,7 +81,10 @@ impl Evaluators {
 
     fn ask(&self, line: &[u8]) -> Result<Value, Ended> {
         loop {
-            let (mut process, new) = self.take().map_err(|error| Ended::Other(error.to_string()))?;
+            let (mut process, new) = self.take().map_err(|error| match class_of_io(&error) {
+                FailureClass::System => Ended::Lacking(error.to_string()),
+                _ => Ended::Other(error.to_string()),
+            })?;
             match process.ask(line) {
                 Ok(answer) => {
                     self.give_back(Some(process));
@@ -97,15 +102,22 @@ impl Evaluators {
 }
 
 impl Evaluator for Evaluators {
-    fn evaluate(&self, order: &Order<'_>) -> Result<Value, String> {
-        let mut line = serde_json::to_vec(order).map_err(|error| error.to_string())?;
+    fn evaluate(&self, order: &Order<'_>) -> Result<Value, NoValue> {
+        let mut line = serde_json::to_vec(order).map_err(|error| NoValue::Invalid(error.to_string()))?;
         line.push(b'\n');
-        self.ask(&line).map_err(|ended| match ended {
-            Ended::Failed(why) => why,
-            Ended::Time => format!("the expression takes more than {CPU_S} s"),
-            Ended::Memory => format!("the expression needs more than {} MiB of memory", MEMORY_BYTES >> 20),
-            Ended::Gone => "the process that evaluates expressions exited".into(),
-            Ended::Other(why) => format!("the process that evaluates expressions failed: {why}"),
+        self.ask(&line).map_err(|ended| {
+            NoValue::Invalid(match ended {
+                Ended::Lacking(why) => {
+                    return NoValue::System(format!("cannot start a process for an expression: {why}"));
+                }
+                Ended::Failed(why) => why,
+                Ended::Time => format!("the expression takes more than {CPU_S} s"),
+                Ended::Memory => {
+                    format!("the expression needs more than {} MiB of memory", MEMORY_BYTES >> 20)
+                }
+                Ended::Gone => "the process that evaluates expressions exited".into(),
+                Ended::Other(why) => format!("the process that evaluates expressions failed: {why}"),
+            })
         })
     }
 }

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use serde_json::Value;
 
 use super::EVALUATE_ARG;
+use super::worker::LACKING_EXIT;
 use crate::process::hold_spawns;
 
 const STDERR_BYTES: u64 = 4 << 10;
@@ -21,6 +22,8 @@ pub enum Ended {
     Gone,
     Time,
     Memory,
+    /// The machine has no process for it.
+    Lacking(String),
     Other(String),
 }
 
@@ -82,6 +85,7 @@ fn how(status: ExitStatus, words: &str) -> Ended {
     match status.signal() {
         Some(XCPU | KILL) => Ended::Time,
         Some(ABORT) if words.contains("memory allocation") => Ended::Memory,
+        None if status.code() == Some(i32::from(LACKING_EXIT)) => Ended::Lacking(words.into()),
         _ if words.is_empty() => Ended::Other(status.to_string()),
         _ => Ended::Other(format!("{status}: {words}")),
     }

@@ -17,22 +17,22 @@ use super::{CPU_S, MEMORY_BYTES, WALL_S};
 /// A process that holds more than this afterwards exits: the next one starts small.
 const KEPT_BYTES: u64 = 128 << 20;
 
+/// How the process says that it got no threads.
+pub const LACKING_EXIT: u8 = 75;
+
 /// Entry of the process. Its input is its lifeline: it exits at its end, also in the middle of an expression.
 pub fn worker_main() -> ExitCode {
     limit_memory();
     // One at a time: the owner waits for an answer before it asks again.
     let (sender, lines) = mpsc::sync_channel::<Vec<u8>>(1);
-    std::thread::spawn(move || {
-        let mut input = BufReader::new(io::stdin().lock());
-        loop {
-            let mut line = Vec::new();
-            match input.read_until(b'\n', &mut line) {
-                Ok(1..) if line.ends_with(b"\n") && sender.send(line).is_ok() => {}
-                _ => std::process::exit(0),
-            }
+    let reading = std::thread::Builder::new().spawn(move || read(&sender));
+    let watch = match reading.and_then(|_| Watch::start()) {
+        Ok(watch) => watch,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(LACKING_EXIT);
         }
-    });
-    let watch = Watch::start();
+    };
     for line in lines {
         limit_cpu();
         watch.begin();
@@ -50,6 +50,18 @@ pub fn worker_main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Lines of the owner; the end of the input is the end of the process.
+fn read(lines: &mpsc::SyncSender<Vec<u8>>) {
+    let mut input = BufReader::new(io::stdin().lock());
+    loop {
+        let mut line = Vec::new();
+        match input.read_until(b'\n', &mut line) {
+            Ok(1..) if line.ends_with(b"\n") && lines.send(line).is_ok() => {}
+            _ => std::process::exit(0),
+        }
+    }
+}
+
 /// Ends the process if an expression neither ends nor uses CPU time, as after a failed allocation.
 #[derive(Clone, Debug, Default)]
 struct Watch {
@@ -58,10 +70,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn start() -> Watch {
+    fn start() -> io::Result<Watch> {
         let watch = Watch::default();
         let seconds = Arc::clone(&watch.seconds);
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             loop {
                 std::thread::sleep(Duration::from_secs(1));
                 let passed =
@@ -70,8 +82,8 @@ impl Watch {
                     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
                 }
             }
-        });
-        watch
+        })?;
+        Ok(watch)
     }
 
     fn begin(&self) {

@@ -1,10 +1,11 @@
 //! The fake agent's own process: plays one turn of its script, faults included.
 
 use std::io::{self, Write};
-use std::path::{Component, Path};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use sage_fence::Fence;
 use serde_json::Value;
 
 use super::line::{Answer as Permitted, Line};
@@ -14,6 +15,8 @@ use crate::complaint::Complaint;
 
 /// Where a flood ends if nobody stops it.
 const FLOOD_BYTES: usize = 1 << 30;
+/// Names the directory that its files stay in.
+pub const PROJECT: &str = "SAGE_PROJECT";
 /// How often a hanging agent looks for a reminder.
 const NUDGE_POLL: Duration = Duration::from_millis(20);
 
@@ -183,20 +186,17 @@ fn fail(complaint: Complaint) -> io::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Only below the working directory: scripts come with bug reports of strangers.
-pub fn check_inside(path: &Path) -> io::Result<()> {
-    if path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("`{}` leaves the working directory", path.display())))
+/// Only inside of the project, and nothing that configures agents: scripts come with bug reports of strangers.
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    fence().write(path, text.as_bytes()).map(drop).map_err(io::Error::other)
 }
 
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    check_inside(path)?;
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+pub fn fence() -> Fence {
+    let here = Path::new(".");
+    match std::env::var_os(PROJECT) {
+        Some(project) => Fence::around(project.as_ref(), here),
+        None => Fence::new(here),
     }
-    std::fs::write(path, text)
 }
 
 /// Its output goes to stderr: stdout belongs to the protocol.

@@ -60,7 +60,8 @@ async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Fin
         "--attempt".into(),
         attempt.call.attempt.to_string().into(),
     ];
-    let env = attempt.params().env("env")?;
+    let mut env = attempt.params().env("env")?;
+    env.push((agent::PROJECT.into(), attempt.cx.project.clone().into()));
     if !asks {
         let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, &*attempt.cx.progress);
         // The transcript keeps what is needed; the raw output is in the log.

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::check_inside;
+use super::agent::fence;
 use super::script::{Refused, Server};
 use crate::complaint::Complaint;
 
@@ -47,7 +47,7 @@ struct Call {
 /// One call of this process. What all calls share is only touched under the lock.
 pub fn call(server: &Server) -> io::Result<Answer> {
     let log = Path::new(&server.log);
-    check_inside(log)?;
+    fence().writable(log).map_err(io::Error::other)?;
     if let Some(folder) = log.parent() {
         std::fs::create_dir_all(folder)?;
     }

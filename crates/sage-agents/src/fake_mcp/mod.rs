@@ -3,7 +3,8 @@
 //! Each start adds its pid as a line to a file. Its tools are in `tools.rs`. Manners make it difficult:
 //! `empty` and `deaf` answer unknown methods with `{}` or not at all, `prim` ends when it hears one, `modern` knows
 //! only the newer lifecycle, `slow` starts after a while, `stubborn` stays when its input ends, `brittle` crashes in
-//! every third call, `other` describes a tool in other words, `curious` has the tool `ask`, which asks its client for
+//! every third call, `other` describes a tool in other words, `loud` in words that a terminal would obey, `destroys`
+//! has the tool `erase`, which says that it is destructive, `curious` has the tool `ask`, which asks its client for
 //! what it is told to (`method`, `params`) and answers with what it got.
 
 mod tools;
@@ -93,7 +94,12 @@ impl Fake {
                 "cacheScope": "private",
                 "_meta": {"io.modelcontextprotocol/serverInfo": own},
             }),
-            "tools/list" => tools::page(&params["cursor"], self.is_other, self.is("curious")),
+            "tools/list" => tools::page(
+                &params["cursor"],
+                self.is_other,
+                self.is("loud"),
+                &[("ask", self.is("curious")), ("erase", self.is("destroys"))],
+            ),
             "tools/call" => return self.call(message),
             "ping" => json!({}),
             _ if self.is("empty") => json!({}),

@@ -1,7 +1,9 @@
 //! The order as a file: what a person or a program needs to know, and how to report.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use sage_fence::private;
 
 use crate::agent::Order;
 use crate::attempt::Attempt;
@@ -40,13 +42,8 @@ impl Letter {
     pub fn write(&mut self, body: &str, schema: Option<&serde_json::Value>) -> io::Result<()> {
         self.body = body.to_string();
         let text = format!("{}\n{}\n\n{}", self.head, body.trim_end(), how_to_report(schema));
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        // Renamed into its place: nobody reads half an order.
-        let new = self.path.with_extension("md.new");
-        let mut file = std::fs::File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&new, &self.path)
+        private::create_dir_all(self.path.parent().unwrap_or(Path::new(".")))?;
+        private::write(&self.path, text.as_bytes())
     }
 
     pub fn body(&self) -> &str {

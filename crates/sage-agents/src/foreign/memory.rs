@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use sage_core::port::StepCall;
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,10 +69,8 @@ impl Memory {
     /// What is not kept is looked for again: a report counts twice at worst, and is never lost.
     fn save(&self) {
         let Some(file) = &self.file else { return };
-        let new = file.with_extension("new");
         let written = serde_json::to_vec_pretty(&self.kept).map_err(std::io::Error::other);
-        let _ =
-            written.and_then(|text| std::fs::write(&new, text)).and_then(|()| std::fs::rename(&new, file));
+        let _ = written.and_then(|text| private::write(file, &text));
     }
 }
 
@@ -101,6 +100,7 @@ mod tests {
             unknown,
             fresh: false,
             feedback: None,
+            keep_output: false,
         }
     }
 

@@ -107,7 +107,7 @@ impl Waiting<'_> {
         self.memory.tell(body);
         self.letter.write(body, self.order.schema.as_ref()).map_err(|error| {
             let path = self.letter.path().display();
-            Miss::failed(FailureClass::Transient, format!("cannot write the order `{path}`: {error}"))
+            Miss::of_io(&error, format!("cannot write the order `{path}`: {error}"))
         })
     }
 

@@ -1,51 +1,29 @@
 //! Built-in tools: `read_file` and `list_files`, and `write_file` for roles that may write. All of them stay
-//! in the project, wherever links lead.
+//! inside of what the agent reaches, wherever links lead.
 
-use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use sage_core::port::BoxFuture;
-use sage_core::role::Access;
 use serde_json::{Value, json};
 
 use super::tools::{ToolBox, ToolSpec};
+use crate::agent::Reach;
 
 /// Most entries that a list shows.
 const LIST_ENTRIES: usize = 2_000;
-/// Larger files are not for models.
-const FILE_BYTES: u64 = 16 << 20;
-/// Nobody's work: what is written there is run or trusted by others.
-const CLOSED: [&str; 3] = [".git", ".sage/state", ".sage/sessions"];
 
 #[derive(Clone, Debug)]
 pub struct FileTools {
-    /// Nothing outside of it is touched.
-    root: PathBuf,
-    /// Where relative paths begin.
-    base: PathBuf,
-    access: Access,
+    reach: Reach,
 }
 
 impl FileTools {
-    /// The project, or the step's own directory if that is elsewhere.
-    pub fn new(project: &Path, cwd: &Path, access: Access) -> FileTools {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let (project, base) = (real(project), real(cwd));
-        let root = if base.starts_with(&project) { project } else { base.clone() };
-        FileTools { root, base, access }
+    pub fn new(reach: Reach) -> FileTools {
+        FileTools { reach }
     }
 
     fn read(&self, input: &Value) -> Result<Value, String> {
-        let path = self.existing(text(input, "path")?)?;
-        let about = path.metadata().map_err(|error| error.to_string())?;
-        if !about.is_file() {
-            return Err("that is not a file; use list_files for folders".into());
-        }
-        if about.len() > FILE_BYTES {
-            return Err(format!("the file is too large: {} bytes", about.len()));
-        }
-        let bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
-        let whole = String::from_utf8(bytes).map_err(|_| "the file is not text")?;
+        let whole = self.reach.read(Path::new(text(input, "path")?))?;
         let (first, count) = (count(input, "offset")?.unwrap_or(1).max(1), count(input, "limit")?);
         if first == 1 && count.is_none() {
             return Ok(whole.into());
@@ -56,18 +34,19 @@ impl FileTools {
 
     fn list(&self, input: &Value) -> Result<Value, String> {
         let path = input["path"].as_str().unwrap_or(".");
-        let folder = self.existing(path)?;
+        let folder = self.reach.folder(Path::new(path))?;
         let recursive = input["recursive"].as_bool().unwrap_or(false);
         let (mut found, mut open) = (Vec::new(), vec![folder.clone()]);
         while let Some(dir) = open.pop() {
-            let entries = std::fs::read_dir(&dir).map_err(|error| error.to_string())?;
+            let entries = std::fs::read_dir(&dir).map_err(|error| format!("`{path}`: {error}"))?;
             for entry in entries.flatten() {
                 // Links are shown, not followed: there is no way out and no way round.
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let path = entry.path();
                 let shown = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
                 found.push(if is_dir { format!("{shown}/") } else { shown });
-                if recursive && is_dir && entry.file_name() != ".git" && found.len() <= LIST_ENTRIES {
+                let enters = recursive && is_dir && entry.file_name() != ".git" && self.reach.may_read(&path);
+                if enters && found.len() <= LIST_ENTRIES {
                     open.push(path);
                 }
             }
@@ -83,51 +62,8 @@ impl FileTools {
 
     fn write(&self, input: &Value) -> Result<Value, String> {
         let (path, content) = (text(input, "path")?, text(input, "content")?);
-        let (target, inside) = self.creatable(path)?;
-        let closed = CLOSED.iter().any(|folder| Path::new(&inside).starts_with(folder));
-        if closed || !self.access.paths.contains(&inside) {
-            return Err(format!("`{inside}` may not be changed here"));
-        }
-        let folder = target.parent().unwrap_or(&self.root);
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&target, content));
-        written.map_err(|error| format!("cannot write `{inside}`: {error}"))?;
-        Ok(format!("wrote {} bytes to {inside}", content.len()).into())
-    }
-
-    /// A file or folder that is there, with all links followed.
-    fn existing(&self, path: &str) -> Result<PathBuf, String> {
-        let real = self.base.join(path).canonicalize().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => format!("there is no `{path}`"),
-            _ => format!("`{path}`: {error}"),
-        })?;
-        if real.starts_with(&self.root) {
-            Ok(real)
-        } else {
-            Err(format!("`{path}` is outside of the project"))
-        }
-    }
-
-    /// Where a new or old file of this name is, and its name in the project. What is there of the way is
-    /// followed; what is not there cannot lead anywhere.
-    fn creatable(&self, path: &str) -> Result<(PathBuf, String), String> {
-        let outside = || format!("`{path}` is outside of the project");
-        let mut real = self.base.clone();
-        for part in Path::new(path).components() {
-            match part {
-                Component::Normal(name) => {
-                    let next = real.join(name);
-                    // A link that leads nowhere would be written through.
-                    let dangling = next.is_symlink() && !next.exists();
-                    real = if dangling { return Err(outside()) } else { next.canonicalize().unwrap_or(next) };
-                }
-                Component::ParentDir => real = real.parent().ok_or_else(outside)?.to_path_buf(),
-                Component::CurDir => {}
-                Component::RootDir | Component::Prefix(_) => real = PathBuf::from("/"),
-            }
-        }
-        let inside = real.strip_prefix(&self.root).map_err(|_| outside())?;
-        let inside = inside.to_str().filter(|inside| !inside.is_empty()).ok_or_else(outside)?.to_string();
-        Ok((real, inside))
+        let inside = self.reach.write(Path::new(path), content)?;
+        Ok(format!("wrote {} bytes to {}", content.len(), inside.display()).into())
     }
 }
 
@@ -158,7 +94,7 @@ impl ToolBox for FileTools {
                 &[],
             ),
         ];
-        if self.access.write {
+        if self.reach.access.write {
             tools.push(spec(
                 "write_file",
                 "Write a text file of the project, new or instead of what is there.",
@@ -173,7 +109,7 @@ impl ToolBox for FileTools {
         let result = match name {
             "read_file" => self.read(input),
             "list_files" => self.list(input),
-            "write_file" if self.access.write => self.write(input),
+            "write_file" if self.reach.access.write => self.write(input),
             _ => Err(format!("there is no tool `{name}`")),
         };
         Box::pin(std::future::ready(result))
@@ -215,7 +151,7 @@ mod tests {
 
     fn tools(dir: &tempfile::TempDir, cwd: &str, role: Role) -> FileTools {
         let project = dir.path().join("p");
-        FileTools::new(&project, &project.join(cwd), role.access())
+        FileTools::new(Reach::new(&project, &project.join(cwd), role.access()))
     }
 
     // covers: S6
@@ -228,12 +164,12 @@ mod tests {
         assert_eq!(read(json!({"path": "../src/a.txt", "offset": 2, "limit": 1})).unwrap(), "2\n");
         assert_eq!(read(json!({"path": dir.path().join("p/src/a.txt")})).unwrap(), "1\n2\n3\n");
         for (path, why) in [
-            ("../../secret", "outside of the project"),
-            ("../out/secret", "outside of the project"),
-            ("/etc/passwd", "outside of the project"),
-            ("nothing", "there is no `nothing`"),
+            ("../../secret", "outside the project"),
+            ("../out/secret", "outside the project"),
+            ("/etc/passwd", "outside the project"),
+            ("nothing", "No such file"),
             ("deep/b.bin", "not text"),
-            ("deep", "not a file"),
+            ("deep", "not a regular file"),
         ] {
             let told = read(json!({"path": path})).unwrap_err();
             assert!(told.contains(why), "{path}: {told}");
@@ -272,7 +208,8 @@ mod tests {
             (Role::Implementer, "/etc/sage-was-here"),
         ] {
             let told = write(role, path).unwrap_err();
-            assert!(told.contains("may not be changed") || told.contains("outside"), "{path}: {told}");
+            let reasons = ["your role may", "outside", "protected", "broken link", "not a regular file"];
+            assert!(reasons.iter().any(|reason| told.contains(reason)), "{path}: {told}");
         }
         assert_eq!(std::fs::read_to_string(dir.path().join("secret")).unwrap(), "hush");
     }

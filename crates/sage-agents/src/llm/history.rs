@@ -3,16 +3,17 @@
 //! It is saved before each request and after each answer, so that a killed turn goes on from there. A fork
 //! begins with a copy of its parent, which lies in another session's directory.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_core::secret::Redactor;
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reply::{Answered, Call};
 use super::wire::Api;
 use crate::agent::{Conversation, Order};
-use crate::process::private_file;
 
 /// Raised when an older sage could not read it any more.
 const VERSION: u32 = 1;
@@ -27,6 +28,7 @@ pub struct History {
     entries: Vec<Value>,
     /// Where there is no session, nothing is kept.
     file: Option<PathBuf>,
+    redactor: Redactor,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,18 +40,19 @@ struct Saved {
 }
 
 impl History {
-    pub fn open(order: &Order, api: Api) -> Result<History, Lost> {
+    pub fn open(order: &Order, api: Api, redactor: &Redactor) -> Result<History, Lost> {
+        let redactor = redactor.clone();
         let dir = order.session_dir.as_deref();
         let new = |id: &str| dir.map(|dir| dir.join(name(id)));
         match &order.conversation {
-            Conversation::New { id } => Ok(History { api, entries: Vec::new(), file: new(id) }),
+            Conversation::New { id } => Ok(History { api, entries: Vec::new(), file: new(id), redactor }),
             Conversation::Resume { id, .. } => {
                 let entries = load(dir, id, api)?;
-                Ok(History { api, entries, file: new(id) }.mended())
+                Ok(History { api, entries, file: new(id), redactor }.mended())
             }
             Conversation::Fork { of, id, .. } => {
                 let entries = load(dir, of, api)?;
-                Ok(History { api, entries, file: new(id) }.mended())
+                Ok(History { api, entries, file: new(id), redactor }.mended())
             }
         }
     }
@@ -67,8 +70,12 @@ impl History {
         self.entries.push(self.api.said(prompt));
     }
 
+    /// What the endpoint and the tools have said, without the values of keys.
     pub fn add(&mut self, entries: impl IntoIterator<Item = Value>) {
-        self.entries.extend(entries);
+        for mut entry in entries {
+            self.redactor.value(&mut entry);
+            self.entries.push(entry);
+        }
     }
 
     /// Whole or not at all.
@@ -76,9 +83,7 @@ impl History {
         let Some(file) = &self.file else { return Ok(()) };
         let saved = Saved { v: VERSION, api: self.api.name().into(), entries: self.entries.clone() };
         let text = serde_json::to_vec(&saved).map_err(io::Error::other)?;
-        let new = file.with_extension("new");
-        private_file(&new)?.write_all(&text)?;
-        std::fs::rename(new, file)
+        private::write(file, &text)
     }
 
     /// Every call needs a result, also those of a turn that was killed.

@@ -34,7 +34,7 @@ use sage_core::port::{BoxFuture, Usage};
 
 pub use tools::{MoreTools, ToolBox, ToolSpec, Toolboxes};
 
-use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Order, Probe, Turn};
+use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Order, Probe, Reach, Turn};
 use crate::attempt::Attempt;
 use dialogue::Dialogue;
 use endpoint::Endpoint;
@@ -83,7 +83,7 @@ impl Agent for Llm {
                 Ok(endpoint) => endpoint,
                 Err(miss) => return Turn::missed(miss),
             };
-            let history = match History::open(order, endpoint.api) {
+            let history = match History::open(order, endpoint.api, &attempt.config.redactor) {
                 Ok(history) => history,
                 Err(Lost(why)) => {
                     feed.note(&format!("the conversation cannot go on: {why}"));
@@ -91,7 +91,7 @@ impl Agent for Llm {
                     return Turn { unknown_conversation: true, ..Turn::new(Err(miss), Usage::default()) };
                 }
             };
-            let files = FileTools::new(&attempt.cx.project, &order.cwd, order.access);
+            let files = FileTools::new(Reach::of(attempt, order));
             let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
             boxes.extend(attempt.config.more_tools.iter().map(|more| more.open(order.access)));
             let tools = Toolboxes::new(boxes, &order.tools, feed);

@@ -4,6 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use rmcp::service::ServiceError;
 use sage_core::policy::FailureClass;
 use sage_core::port::Refusal;
+use sage_core::secret::Redactor;
 use serde_json::{Value, json};
 
 use super::trouble::Trouble;
@@ -20,6 +21,15 @@ pub struct ToolAnswer {
     pub is_error: bool,
     /// What is odd about it, in words for a person.
     pub notes: Vec<String>,
+}
+
+impl ToolAnswer {
+    /// Without the values of keys.
+    pub fn redacted(mut self, redactor: &Redactor) -> ToolAnswer {
+        redactor.value(&mut self.value);
+        self.notes.iter_mut().chain([&mut self.text]).for_each(|text| redactor.string(text));
+        self
+    }
 }
 
 /// Why there is no answer.

@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use sage_core::policy::FailureClass;
+use sage_core::secret::Redactor;
 
 use super::answer::{ToolFailure, Unanswered};
 use super::listener::{Listener, OnProgress};
@@ -40,6 +41,7 @@ pub struct Connection {
     is_gone: AtomicBool,
     /// Hears of changes where the lifecycle does not tell them unasked.
     _subscription: Option<Ending>,
+    redactor: Redactor,
     pub took: Duration,
 }
 
@@ -70,6 +72,7 @@ impl Connection {
             listener,
             tools: tokio::sync::Mutex::default(),
             is_gone: AtomicBool::new(false),
+            redactor: workshop.redactor.clone(),
             took: begun.elapsed(),
         };
         pins.remember(name, connection.lifecycle());
@@ -97,6 +100,7 @@ impl Connection {
             return Ok(Arc::clone(tools));
         }
         let mut tools = self.list().await?;
+        tools.iter_mut().for_each(|tool| tool.redact(&self.redactor));
         let told = pins.admit(&self.name, &mut tools);
         notes.extend(told.map_err(|why| Unanswered::Failed(ToolFailure::invalid(why)))?);
         let tools: Arc<[Tool]> = tools.into();

@@ -9,7 +9,7 @@
 //! than its width; a tool that is not what was trusted is not called; a call whose server died is repeated only if
 //! the tool says that this is as good as once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,8 @@ use std::time::Duration;
 use rmcp::model::CallToolRequestParams;
 use sage_core::diagnostic::did_you_mean;
 use sage_core::policy::FailureClass;
+use sage_core::seal::Key;
+use sage_core::secret::Redactor;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
@@ -38,19 +40,26 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct HubConfig {
     pub servers: BTreeMap<String, McpServer>,
+    /// Servers that nobody has trusted: they are refused by name.
+    pub untrusted: BTreeSet<String>,
     /// Where servers work that say nothing about it.
     pub project: PathBuf,
     /// The executable that answers to `__keep`: this one.
     pub keeper: PathBuf,
+    /// The user's: definitions are sealed with it. Without one they are forgotten at the end.
+    pub key: Option<Key>,
     /// Where trusted definitions are kept (`.sage/state/tools`); `None` forgets them at the end.
     pub state: Option<PathBuf>,
     /// Bytes of a server's log.
-    pub log_bytes: usize,
+    pub log_bytes: u64,
+    /// What is taken out of everything that servers say.
+    pub redactor: Redactor,
 }
 
 #[derive(Debug)]
 pub struct Hub {
     seats: BTreeMap<String, Seat>,
+    untrusted: BTreeSet<String>,
     workshop: Workshop,
     pins: Pins,
     notes: Mutex<Vec<String>>,
@@ -104,14 +113,16 @@ impl Hub {
         let own = || std::env::temp_dir().join(format!("sage-{}", ulid::Ulid::generate()));
         Hub {
             seats: config.servers.into_iter().map(seat).collect(),
+            untrusted: config.untrusted,
             workshop: Workshop {
                 keeper: config.keeper,
                 project: config.project,
                 scratch: config.state.clone().unwrap_or_else(own),
                 log_bytes: config.log_bytes,
+                redactor: config.redactor,
             },
             is_kept: config.state.is_some(),
-            pins: Pins::new(config.state),
+            pins: Pins::new(config.state, config.key),
             notes: Mutex::default(),
             made: Mutex::default(),
         }
@@ -119,6 +130,11 @@ impl Hub {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.seats.keys().map(String::as_str)
+    }
+
+    /// Servers that are left out because nobody has trusted them.
+    pub fn untrusted(&self) -> impl Iterator<Item = &str> {
+        self.untrusted.iter().map(String::as_str)
     }
 
     /// What a person should know and was not told yet.
@@ -156,6 +172,10 @@ impl Hub {
     }
 
     pub async fn tools_of(&self, server: &str) -> Result<Arc<[Tool]>, ToolFailure> {
+        self.listed_by(server).await.map_err(|failure| self.redacted(failure))
+    }
+
+    async fn listed_by(&self, server: &str) -> Result<Arc<[Tool]>, ToolFailure> {
         let seat = self.seat(server)?;
         // It may have died since it was used last: its tools are listed by the next one.
         for _ in 0..2 {
@@ -177,6 +197,25 @@ impl Hub {
 
     /// Calls a tool. `timeout` is for the call itself; without one it is the server's.
     pub async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        timeout: Option<Duration>,
+        on_progress: Option<OnProgress>,
+    ) -> Result<ToolAnswer, ToolFailure> {
+        let answer = self.answer(server, tool, arguments, timeout, on_progress).await;
+        answer
+            .map(|answer| answer.redacted(&self.workshop.redactor))
+            .map_err(|failure| self.redacted(failure))
+    }
+
+    fn redacted(&self, failure: ToolFailure) -> ToolFailure {
+        let message = self.workshop.redactor.text(&failure.message).into_owned();
+        ToolFailure { message, ..failure }
+    }
+
+    async fn answer(
         &self,
         server: &str,
         tool: &str,
@@ -230,7 +269,8 @@ impl Hub {
     /// Starts a server if it does not run, and tells what it is like.
     pub async fn meet(&self, server: &str) -> Result<Acquaintance, ToolFailure> {
         let tools = self.tools_of(server).await?;
-        let connection = self.connection(self.seat(server)?).await?;
+        let connection =
+            self.connection(self.seat(server)?).await.map_err(|failure| self.redacted(failure))?;
         let info = connection.info();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
         Ok(Acquaintance {
@@ -243,17 +283,21 @@ impl Hub {
         })
     }
 
-    /// Trusts one tool, or all of a server, as they are now. Returns those that were refused before.
-    pub async fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, ToolFailure> {
+    /// Tools of a server, or the one that is named, that are not used until they are approved.
+    pub async fn unapproved(&self, server: &str, tool: Option<&str>) -> Result<Vec<Tool>, ToolFailure> {
         let tools = self.tools_of(server).await?;
         if let Some(tool) = tool {
             find(&tools, server, tool)?;
         }
         let wanted = |it: &&Tool| it.refused.is_some() && tool.is_none_or(|tool| it.name == tool);
-        let approved: Vec<&Tool> = tools.iter().filter(wanted).collect();
-        self.pins.approve(server, &approved).map_err(ToolFailure::invalid)?;
+        Ok(tools.iter().filter(wanted).cloned().collect())
+    }
+
+    /// Approves tools exactly as they are here: one that has changed since stays refused.
+    pub async fn approve(&self, server: &str, tools: &[Tool]) -> Result<(), ToolFailure> {
+        self.pins.approve(server, &tools.iter().collect::<Vec<_>>()).map_err(ToolFailure::invalid)?;
         self.connection(self.seat(server)?).await?.forget_tools();
-        Ok(approved.iter().map(|tool| tool.name.clone()).collect())
+        Ok(())
     }
 
     /// Ends all servers, at the same time.
@@ -271,6 +315,9 @@ impl Hub {
 
     fn seat(&self, server: &str) -> Result<&Seat, ToolFailure> {
         self.seats.get(server).ok_or_else(|| {
+            if self.untrusted.contains(server) {
+                return ToolFailure::invalid(untrusted(server));
+            }
             let names: Vec<String> = self.names().map(|name| format!("`{name}`")).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             let near = did_you_mean(server, self.names()).map(|near| format!("{near} ")).unwrap_or_default();
@@ -302,7 +349,7 @@ impl Hub {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if made.is_none() {
             let scratch = &self.workshop.scratch;
-            make_private_dir(scratch).map_err(|error| {
+            sage_fence::private::create_dir_all(scratch).map_err(|error| {
                 let message = format!("cannot create `{}`: {error}", scratch.display());
                 ToolFailure::new(FailureClass::Transient, message)
             })?;
@@ -337,6 +384,11 @@ impl Hub {
     }
 }
 
+/// Why a server is left out.
+pub fn untrusted(server: &str) -> String {
+    format!("server `{server}` is not trusted; to trust it, type: sage trust")
+}
+
 fn find<'a>(tools: &'a [Tool], server: &str, name: &str) -> Result<&'a Tool, ToolFailure> {
     tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
         let near = did_you_mean(name, tools.iter().map(|tool| tool.name.as_str()));
@@ -347,9 +399,4 @@ fn find<'a>(tools: &'a [Tool], server: &str, name: &str) -> Result<&'a Tool, Too
 
 async fn lost(connection: &Connection) -> ToolFailure {
     ToolFailure::new(FailureClass::Lost, connection.obituary().await)
-}
-
-fn make_private_dir(path: &std::path::Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -134,7 +134,7 @@ async fn program(name: &str, server: &McpServer, way: Way, workshop: &Workshop) 
             Ok(Met { talk, program: Some(program), listener })
         }
         Ok(Err(error)) => {
-            let (failure, has_started) = program.not_met(&told(&error)).await;
+            let (failure, has_started) = program.not_met(&told(&error), server).await;
             let next = match late.load(Ordering::SeqCst) {
                 true => Next::Discover,
                 // What cannot be started now cannot be started another way.

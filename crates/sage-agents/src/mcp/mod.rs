@@ -14,6 +14,7 @@ mod bound;
 mod call;
 mod connection;
 mod difference;
+mod environment;
 mod http;
 mod hub;
 mod listener;
@@ -29,7 +30,7 @@ mod wire;
 
 pub use answer::{ToolAnswer, ToolFailure};
 pub(crate) use call::run;
-pub use hub::{Acquaintance, Hub, HubConfig};
+pub use hub::{Acquaintance, Hub, HubConfig, untrusted};
 pub use listener::{OnProgress, ToolProgress};
 pub use pins::Pin;
 pub use server::{Lifecycle, McpServer, check_address};

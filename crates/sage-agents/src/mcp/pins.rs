@@ -2,21 +2,22 @@
 //! approved since. A server that changes what a tool says it does, or takes, has to be approved again.
 //!
 //! One file per server, `.sage/state/tools/<server>.json`; it also remembers which lifecycle has worked.
-//! What must stay true: a file that cannot be read trusts nobody; two processes never lose each other's pins.
+//! What must stay true: a file that cannot be read trusts no tool; one that this user did not write (a clone brought
+//! it) counts as none; two processes never lose each other's pins.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use sage_core::seal::{self, Key};
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::difference;
 use super::server::Lifecycle;
 use super::tool::Tool;
-use crate::process::private_file;
 
 const VERSION: u32 = 1;
 /// Names that a note lists.
@@ -26,6 +27,8 @@ const LISTED: usize = 5;
 pub struct Pins {
     /// Without one, what is trusted is forgotten at the end.
     dir: Option<PathBuf>,
+    /// The user's; there is one where there is a directory.
+    key: Option<Key>,
     seen: Mutex<BTreeMap<String, Pinned>>,
 }
 
@@ -38,6 +41,9 @@ struct Pinned {
     lifecycle: Option<Lifecycle>,
     #[serde(default)]
     tools: BTreeMap<String, Pin>,
+    /// Its tools were listed before, also if it had none then.
+    #[serde(default)]
+    met: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -60,8 +66,13 @@ impl Pin {
 }
 
 impl Pins {
-    pub fn new(dir: Option<PathBuf>) -> Pins {
-        Pins { dir, seen: Mutex::default() }
+    pub fn new(dir: Option<PathBuf>, key: Option<Key>) -> Pins {
+        Pins { dir: dir.filter(|_| key.is_some()), key, seen: Mutex::default() }
+    }
+
+    /// The key for the file of one server.
+    fn scoped(&self, server: &str) -> Option<Key> {
+        self.key.as_ref().map(|key| key.scoped("tools", server))
     }
 
     pub fn lifecycle(&self, server: &str) -> Option<Lifecycle> {
@@ -79,32 +90,45 @@ impl Pins {
         self.read(server).ok()?.tools.remove(tool)
     }
 
-    /// Refuses those of `tools` that are not what they were, and pins those that nobody has seen before. Returns what
-    /// a person should know.
+    /// Pins the tools of a server that is met for the first time. Later, tools that are new or not what they were
+    /// are refused until a person approves them. Returns what a person should know.
     pub fn admit(&self, server: &str, tools: &mut [Tool]) -> Result<Vec<String>, String> {
         let known = self.read(server)?;
+        if !known.met && known.tools.is_empty() {
+            return self.meet(server, tools);
+        }
         for tool in &mut *tools {
-            let pin = known.tools.get(&tool.name).filter(|pin| pin.hash != tool.hash);
-            tool.refused = pin.map(|pin| refusal(tool, pin));
+            tool.refused = match known.tools.get(&tool.name) {
+                Some(pin) if pin.hash == tool.hash => None,
+                Some(pin) => Some(changed(tool, pin)),
+                None => Some(added(tool)),
+            };
         }
         let new: Vec<&Tool> = tools.iter().filter(|tool| !known.tools.contains_key(&tool.name)).collect();
         if new.is_empty() {
             return Ok(Vec::new());
         }
-        let is_first = known.tools.is_empty();
+        let names = listed(&new);
+        Ok(vec![format!(
+            "server `{server}` has new tools, which are not used until they are approved: {names}; to \
+             review them: sage tools approve {server}"
+        )])
+    }
+
+    fn meet(&self, server: &str, tools: &[Tool]) -> Result<Vec<String>, String> {
         self.change(server, |pinned| {
-            for tool in &new {
+            pinned.met = true;
+            for tool in tools {
                 pinned.tools.entry(tool.name.clone()).or_insert_with(|| Pin::of(tool));
             }
         })?;
-        let names = listed(&new);
-        Ok(vec![if is_first {
-            format!(
-                "server `{server}` is used for the first time: its tools are trusted as they are now ({names})"
-            )
-        } else {
-            format!("server `{server}` has new tools, trusted as they are now: {names}")
-        }])
+        if tools.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = listed(&tools.iter().collect::<Vec<_>>());
+        Ok(vec![format!(
+            "server `{server}` is used for the first time; its tools are approved as they are now: {names}"
+        )])
     }
 
     /// Trusts `tools` as they are now.
@@ -121,7 +145,7 @@ impl Pins {
     fn read(&self, server: &str) -> Result<Pinned, String> {
         match &self.dir {
             None => Ok(self.seen().get(server).cloned().unwrap_or_default()),
-            Some(dir) => load(&path(dir, server)),
+            Some(dir) => load(&path(dir, server), self.scoped(server).as_ref()),
         }
     }
 
@@ -132,12 +156,13 @@ impl Pins {
         };
         let path = path(dir, server);
         let failed = |error: io::Error| format!("`{}` cannot be written: {error}", path.display());
-        let lock = private_file(&dir.join(".lock")).map_err(failed)?;
+        let lock = private::open_lock(&dir.join(".lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let mut pinned = load(&path)?;
+        let key = self.scoped(server);
+        let mut pinned = load(&path, key.as_ref())?;
         change(&mut pinned);
         pinned.v = VERSION;
-        save(&path, &pinned).map_err(failed)
+        save(&path, &pinned, key.as_ref()).map_err(failed)
     }
 }
 
@@ -146,41 +171,46 @@ fn path(dir: &Path, server: &str) -> PathBuf {
     dir.join(format!("{server}.json"))
 }
 
-fn load(path: &Path) -> Result<Pinned, String> {
+fn load(path: &Path, key: Option<&Key>) -> Result<Pinned, String> {
     let unread = |why: String| {
         let path = path.display();
         format!(
             "`{path}` says which tools are trusted and cannot be read: {why}; to trust them anew: rm {path}"
         )
     };
-    let text = match std::fs::read(path) {
+    let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pinned::default()),
         Err(error) => return Err(unread(error.to_string())),
     };
-    let pinned: Pinned = serde_json::from_slice(&text).map_err(|error| unread(error.to_string()))?;
+    let pinned: Pinned = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    if !seal::is_sealed(&text, key) {
+        return Ok(Pinned::default());
+    }
     if pinned.v > VERSION {
         return Err(unread("a newer sage has written it".into()));
     }
     Ok(pinned)
 }
 
-/// Written aside and renamed: nobody ever reads half of it.
-fn save(path: &Path, pinned: &Pinned) -> io::Result<()> {
-    let aside = path.with_extension("json.new");
-    let mut file: File = private_file(&aside)?;
-    let mut text = serde_json::to_vec_pretty(pinned)?;
-    text.push(b'\n');
-    file.write_all(&text)?;
-    file.sync_all()?;
-    std::fs::rename(aside, path)
+fn save(path: &Path, pinned: &Pinned, key: Option<&Key>) -> io::Result<()> {
+    let text = seal::document_text(pinned, key).map_err(io::Error::other)?;
+    private::write_durable(path, text.as_bytes())
 }
 
-fn refusal(tool: &Tool, pin: &Pin) -> String {
+fn changed(tool: &Tool, pin: &Pin) -> String {
     let Tool { server, name, .. } = tool;
     let changed = difference(&pin.definition, &tool.definition());
     format!(
-        "`{name}` of server `{server}` is not what was trusted: {changed}; if that is well: \
+        "`{name}` of server `{server}` changed since it was approved: {changed}; to accept it: \
+         sage tools approve {server} {name}"
+    )
+}
+
+fn added(tool: &Tool) -> String {
+    let Tool { server, name, .. } = tool;
+    format!(
+        "`{name}` of server `{server}` is new and not approved yet; to accept it: \
          sage tools approve {server} {name}"
     )
 }

@@ -12,13 +12,15 @@ use std::time::{Duration, SystemTime};
 use rmcp::service::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use sage_core::policy::FailureClass;
+use sage_core::secret::Redactor;
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 
 use super::answer::ToolFailure;
+use super::environment;
 use super::server::McpServer;
 use super::wire::{Lines, MESSAGE_BYTES};
-use crate::outcome::last_lines;
-use crate::process::{OWNER_VARIABLE, Report, Resident, Spec, is_passing, owner_mark, private_file};
+use crate::outcome::{class_of_io, last_lines};
+use crate::process::{OWNER_VARIABLE, Report, Resident, Spec, is_passing, owner_mark};
 use crate::talk::make_pipe;
 
 /// A server whose output has ended is gone within milliseconds.
@@ -35,7 +37,9 @@ pub struct Workshop {
     /// For pipes and logs; 0700.
     pub scratch: PathBuf,
     /// Bytes of a log.
-    pub log_bytes: usize,
+    pub log_bytes: u64,
+    /// What is taken out of everything that servers say.
+    pub redactor: Redactor,
 }
 
 #[derive(Debug)]
@@ -58,13 +62,14 @@ impl Program {
     ) -> Result<(Program, Wire), ToolFailure> {
         let pipe = Pipe::make(&workshop.scratch).map_err(|error| {
             let message = format!("cannot create a pipe in `{}`: {error}", workshop.scratch.display());
-            ToolFailure::new(FailureClass::Transient, message)
+            ToolFailure::new(class_of_io(&error), message)
         })?;
         let spec = spec(server, workshop, &pipe.path.0);
-        let log = private_file(&workshop.scratch.join(format!("{name}.log"))).ok();
-        let started = Resident::start(&workshop.keeper, &spec, None, log, workshop.log_bytes);
+        let log = sage_fence::private::create(&workshop.scratch.join(format!("{name}.log"))).ok();
+        let started =
+            Resident::start(&workshop.keeper, &spec, None, log, workshop.log_bytes, &workshop.redactor);
         let (resident, stdout) = started.map_err(|error| {
-            let class = if is_passing(&error) { FailureClass::Transient } else { FailureClass::Invalid };
+            let class = if is_passing(&error) { FailureClass::System } else { FailureClass::Invalid };
             ToolFailure::new(class, format!("server `{name}` could not be started: {error}"))
         })?;
         let (lines, overflow) = Lines::new(stdout, MESSAGE_BYTES);
@@ -79,17 +84,23 @@ impl Program {
     }
 
     /// Why nobody has met it, and whether it had started at all.
-    pub async fn not_met(&self, why: &str) -> (ToolFailure, bool) {
+    pub async fn not_met(&self, why: &str, server: &McpServer) -> (ToolFailure, bool) {
         let name = &self.name;
         let mut has_started = true;
         let (class, message) = match self.end().await {
             _ if self.overflow.load(Ordering::SeqCst) => (FailureClass::Invalid, self.too_long()),
             Some(End::Known(Report::Refused { passing, message })) => {
                 has_started = false;
-                let class = if passing { FailureClass::Transient } else { FailureClass::Invalid };
+                let class = if passing { FailureClass::System } else { FailureClass::Invalid };
                 (class, format!("server `{name}` could not be started: {message}"))
             }
-            Some(how) => (FailureClass::Lost, format!("server `{name}` ended before it was ready: {how}")),
+            Some(how) => {
+                let message = self.with_words(format!("server `{name}` ended before it was ready: {how}"));
+                let words = self.resident.stderr_tail();
+                let hint = environment::hint(name, server, &words, std::env::vars_os());
+                let hint = hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
+                return (ToolFailure::new(FailureClass::Lost, message + &hint), true);
+            }
             None => (FailureClass::Invalid, format!("server `{name}` does not speak MCP as expected: {why}")),
         };
         (ToolFailure::new(class, self.with_words(message)), has_started)
@@ -175,7 +186,8 @@ fn clear(scratch: &Path) {
 }
 
 fn spec(server: &McpServer, workshop: &Workshop, stdin: &Path) -> Spec {
-    let mut env: Vec<_> = server.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let mut env = environment::inherited(server, std::env::vars_os());
+    env.extend(server.env.iter().map(|(name, value)| (name.into(), value.into())));
     env.push((OWNER_VARIABLE.into(), owner_mark().into()));
     Spec {
         program: server.command.clone().into(),
@@ -183,6 +195,7 @@ fn spec(server: &McpServer, workshop: &Workshop, stdin: &Path) -> Spec {
         cwd: server.cwd.clone().unwrap_or_else(|| workshop.project.clone()),
         env,
         unset: Vec::new(),
+        bare: true,
         stdin: Some(stdin.to_path_buf()),
     }
 }

@@ -45,8 +45,10 @@ pub struct McpServer {
     /// Empty if it has an address.
     pub command: String,
     pub args: Vec<String>,
-    /// Added to the environment.
+    /// Set in its environment.
     pub env: BTreeMap<String, String>,
+    /// Variables of the user that it sees beside the usual ones; a `*` at the end stands for any ending.
+    pub inherit: Vec<String>,
     /// Where it works; the project if nothing is said.
     pub cwd: Option<PathBuf>,
     pub url: Option<String>,

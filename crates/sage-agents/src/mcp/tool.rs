@@ -1,6 +1,7 @@
 //! A tool as its server describes it.
 
 use sage_core::digest::Digest;
+use sage_core::secret::Redactor;
 use serde_json::{Value, json};
 
 /// The definition of one tool. Hints are its server's word and no more.
@@ -13,10 +14,13 @@ pub struct Tool {
     pub input_schema: Value,
     pub output_schema: Option<Value>,
     pub read_only: bool,
+    /// It says so, or says nothing about it.
     pub destructive: bool,
+    /// It says so itself. Not part of what is trusted: `destructive` is.
+    pub says_destructive: bool,
     pub idempotent: bool,
     pub open_world: bool,
-    /// SHA-256 of everything above but the server and the title, in hex.
+    /// SHA-256 of its definition, in hex.
     pub hash: String,
     /// Why it must not be called: it is not what was trusted.
     pub refused: Option<String>,
@@ -36,6 +40,7 @@ impl Tool {
             read_only,
             // What only reads destroys nothing, whatever else is said or not said.
             destructive: !read_only && hints.destructive_hint.unwrap_or(true),
+            says_destructive: !read_only && hints.destructive_hint == Some(true),
             idempotent: read_only || hints.idempotent_hint.unwrap_or(false),
             open_world: hints.open_world_hint.unwrap_or(true),
             hash: String::new(),
@@ -43,6 +48,13 @@ impl Tool {
         };
         tool.hash = Digest::of_json(&tool.definition()).to_string();
         tool
+    }
+
+    /// Definitions are kept: without the values of keys.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        self.title.iter_mut().chain([&mut self.description]).for_each(|text| redactor.string(text));
+        self.output_schema.iter_mut().chain([&mut self.input_schema]).for_each(|it| redactor.value(it));
+        self.hash = Digest::of_json(&self.definition()).to_string();
     }
 
     /// What is trusted when a tool is: a change of any of it is a change of the tool.

@@ -23,10 +23,13 @@ pub fn mcp_client_main(url: &str) -> ExitCode {
     let server = McpServer { url: Some(url.to_owned()), ..McpServer::default() };
     let hub = Arc::new(Hub::new(HubConfig {
         servers: [(NAME.to_owned(), server)].into(),
+        untrusted: Default::default(),
         project: ".".into(),
         keeper: "sage".into(),
+        key: None,
         state: None,
         log_bytes: 0,
+        redactor: Default::default(),
     }));
     runtime.block_on(async {
         let outcome = rehearse(&hub).await;

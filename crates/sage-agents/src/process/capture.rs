@@ -15,7 +15,9 @@ pub struct Capture {
     total_bytes: u64,
     keep_bytes: usize,
     log: Option<File>,
-    log_left_bytes: usize,
+    log_left_bytes: u64,
+    /// Why the log is not whole, where it could not be written.
+    log_error: Option<String>,
 }
 
 /// A stream that has ended. Invalid UTF-8 is replaced; NUL and escape sequences are data and stay.
@@ -26,11 +28,13 @@ pub struct Captured {
     pub tail: String,
     pub total_bytes: u64,
     pub truncated: bool,
+    /// Why the log has less than the stream had, if it was to have all of it.
+    pub log_error: Option<String>,
 }
 
 impl Capture {
     /// `keep_bytes` go to the result, `log_bytes` to the file.
-    pub fn new(keep_bytes: usize, log: Option<File>, log_bytes: usize) -> Capture {
+    pub fn new(keep_bytes: usize, log: Option<File>, log_bytes: u64) -> Capture {
         Capture {
             head: Vec::new(),
             tail: Vec::new(),
@@ -38,6 +42,7 @@ impl Capture {
             keep_bytes,
             log,
             log_left_bytes: log_bytes,
+            log_error: None,
         }
     }
 
@@ -52,14 +57,17 @@ impl Capture {
         self.write_log(chunk);
     }
 
-    /// The log is a convenience: when the disk is full, the step and its result go on without it.
+    /// A log is a convenience: when the disk is full, the program goes on without it. Who needs all of it looks
+    /// at the error.
     fn write_log(&mut self, chunk: &[u8]) {
-        let part = &chunk[..chunk.len().min(self.log_left_bytes)];
-        self.log_left_bytes -= part.len();
+        let room = usize::try_from(self.log_left_bytes).unwrap_or(usize::MAX);
+        let part = &chunk[..chunk.len().min(room)];
+        self.log_left_bytes -= part.len() as u64;
         if let Some(file) = &mut self.log
             && !part.is_empty()
-            && file.write_all(part).is_err()
+            && let Err(error) = file.write_all(part)
         {
+            self.log_error = Some(error.to_string());
             self.log = None;
         }
     }
@@ -73,7 +81,8 @@ impl Capture {
     pub fn finish(self) -> Captured {
         let truncated = self.total_bytes > self.head.len() as u64;
         let tail = self.tail();
-        Captured { text: lossy(self.head), tail, total_bytes: self.total_bytes, truncated }
+        let (total_bytes, log_error) = (self.total_bytes, self.log_error);
+        Captured { text: lossy(self.head), tail, total_bytes, truncated, log_error }
     }
 }
 

@@ -20,6 +20,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use sage_core::policy::SystemError;
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
@@ -178,9 +179,9 @@ fn exists(program: &OsStr) -> bool {
 
 /// Lack of something that others may give back.
 pub fn is_passing(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let lacking = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
-    lacking.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    let errno = error.raw_os_error();
+    let busy = errno == Some(rustix::io::Errno::TXTBSY.raw_os_error());
+    busy || errno.and_then(SystemError::of).is_some()
 }
 
 /// The pipes belong to the program alone: their end must come when the tree is done.

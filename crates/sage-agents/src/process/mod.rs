@@ -9,6 +9,7 @@
 //! owner is gone or has lost patience. If the keeper itself is killed, the owner sweeps the tree by the
 //! marker variables in the environment (sweep.rs); after the owner's death, whoever resumes the run does.
 
+mod above;
 mod capture;
 mod counters;
 mod crowd;
@@ -23,12 +24,13 @@ mod spawn;
 mod sweep;
 mod tree;
 
+pub use above::{Above, above};
 pub use capture::Captured;
 pub use keeper::{KEEPER_ARG, is_passing, keeper_main};
 pub use orphan::{OWNER_VARIABLE, owner_mark, sweep_orphans};
 pub use report::Report;
 pub use resident::Resident;
-pub use run::{End, Finished, Limits, private_file, run};
+pub use run::{End, Finished, Limits, run};
 pub use signal::signal_name;
 pub use spawn::Spec;
 pub(crate) use spawn::hold_spawns;

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sage_core::secret::{self, Redactor};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -39,12 +40,13 @@ impl Resident {
         spec: &Spec,
         inherited: Option<&File>,
         log: Option<File>,
-        log_bytes: usize,
+        log_bytes: u64,
+        redactor: &Redactor,
     ) -> io::Result<(Resident, Receiver)> {
         let mut spawned = spawn(keeper, spec, inherited.into_iter())?;
         let (living, alive) = watch::channel(true);
         let stderr = Arc::new(Mutex::new(Capture::new(0, log, log_bytes)));
-        tokio::spawn(drain(spawned.stderr, Arc::clone(&stderr)));
+        tokio::spawn(drain(spawned.stderr, Arc::clone(&stderr), redactor.stream()));
         tokio::spawn(async move {
             // Whatever it says about it: nobody waits for a keeper twice.
             let _ = spawned.keeper.wait().await;
@@ -81,9 +83,11 @@ impl Resident {
 }
 
 /// A program that nobody listens to would stand still.
-async fn drain(mut pipe: Receiver, capture: Arc<Mutex<Capture>>) {
+async fn drain(mut pipe: Receiver, capture: Arc<Mutex<Capture>>, mut redacted: secret::Stream) {
+    let take = |bytes: &[u8]| capture.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     let mut buffer = [0u8; CHUNK_BYTES];
     while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
-        capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]);
+        take(&redacted.push(&buffer[..count]));
     }
+    take(&redacted.finish());
 }

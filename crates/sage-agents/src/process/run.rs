@@ -8,9 +8,7 @@
 //! The one loop turns everything that can happen into an `Input`. Dropping it drops the lifeline, and with
 //! it the tree.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -18,6 +16,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use sage_core::port::{Progress, StepCx, Stop};
+use sage_core::secret::{self, Redactor};
+use sage_fence::private;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
@@ -48,6 +48,10 @@ pub struct Limits {
     /// Kept of stdout for the result; stderr and the log files are limited by `output_cap`.
     pub keep_stdout: usize,
     pub output_cap: usize,
+    /// The log of stdout has no limit: somebody needs all of it.
+    pub whole_stdout: bool,
+    /// What is taken out of everything that the program prints.
+    pub redactor: Redactor,
     pub timeout: Option<Duration>,
     pub idle_timeout: Option<Duration>,
 }
@@ -130,6 +134,7 @@ enum Input {
 
 struct Stream {
     pipe: Option<Receiver>,
+    redacted: secret::Stream,
     capture: Capture,
 }
 
@@ -151,18 +156,21 @@ struct Supervisor<'a> {
 
 impl<'a> Supervisor<'a> {
     fn new(spawned: Spawned, keeper_pid: u32, limits: &'a Limits, cx: &'a StepCx) -> Self {
-        let stream = |pipe, name: &str, keep| Stream {
+        let stream = |pipe, name: &str, keep, log_bytes| Stream {
             pipe: Some(pipe),
-            capture: Capture::new(keep, private_file(&cx.scratch.join(name)).ok(), limits.output_cap),
+            redacted: limits.redactor.stream(),
+            capture: Capture::new(keep, private::create(&cx.scratch.join(name)).ok(), log_bytes),
         };
+        let log_bytes = limits.output_cap as u64;
+        let stdout_bytes = if limits.whole_stdout { u64::MAX } else { log_bytes };
         let now = Instant::now();
         Supervisor {
             keeper: spawned.keeper,
             keeper_pid,
             lifeline: Some(spawned.lifeline),
             reported: Vec::new(),
-            stdout: stream(spawned.stdout, "stdout.log", limits.keep_stdout),
-            stderr: stream(spawned.stderr, "stderr.log", limits.output_cap),
+            stdout: stream(spawned.stdout, "stdout.log", limits.keep_stdout, stdout_bytes),
+            stderr: stream(spawned.stderr, "stderr.log", limits.output_cap, log_bytes),
             state: State::Running,
             limits,
             cx,
@@ -190,6 +198,8 @@ impl<'a> Supervisor<'a> {
         let kept_its_word = status.is_ok_and(|status| status.success());
         let swept = if kept_its_word { Ok(Swept::default()) } else { self.sweep(marker).await };
         self.drain(on_stdout).await;
+        self.stdout.flush(on_stdout);
+        self.stderr.flush(&mut |_| {});
         let end = self.end(kept_its_word, swept);
         Finished { end, stdout: self.stdout.capture.finish(), stderr: self.stderr.capture.finish() }
     }
@@ -375,7 +385,9 @@ impl<'a> Supervisor<'a> {
         match &self.state {
             State::Ending { end, .. } | State::Stopping { end, .. } => end.clone(),
             State::Running if kept_its_word => End::Lost("ended without a report of its keeper".into()),
-            State::Running => End::Lost("its keeper was killed; everything it had started is gone".into()),
+            State::Running => {
+                End::Lost("its keeper was killed; the processes that could be found were ended".into())
+            }
         }
     }
 }
@@ -388,14 +400,24 @@ impl Stream {
         match pipe.try_read(&mut buffer) {
             Ok(0) => self.pipe = None,
             Ok(count) => {
-                self.capture.push(&buffer[..count]);
-                sink(&buffer[..count]);
+                let known = self.redacted.push(&buffer[..count]);
+                self.capture.push(&known);
+                sink(&known);
                 return true;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => self.pipe = None,
         }
         false
+    }
+
+    /// What was held back because more could have come.
+    fn flush(&mut self, sink: &mut dyn FnMut(&[u8])) {
+        let rest = self.redacted.finish();
+        if !rest.is_empty() {
+            self.capture.push(&rest);
+            sink(&rest);
+        }
     }
 }
 
@@ -416,9 +438,4 @@ async fn lifeline_readable(lifeline: Option<&UnixStream>) {
         Some(lifeline) => drop(lifeline.readable().await),
         None => std::future::pending().await,
     }
-}
-
-/// A new, empty file that only its owner can read.
-pub fn private_file(path: &Path) -> io::Result<File> {
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

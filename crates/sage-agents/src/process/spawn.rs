@@ -34,6 +34,8 @@ pub struct Spec {
     pub env: Vec<(OsString, OsString)>,
     /// Taken out of it before.
     pub unset: Vec<OsString>,
+    /// Nothing is inherited: `env` is all.
+    pub bare: bool,
     /// A file, never a pipe: a program that does not read cannot block anybody.
     pub stdin: Option<PathBuf>,
 }
@@ -66,7 +68,11 @@ pub fn spawn<'a>(
         .arg("--")
         .arg(&spec.program)
         .args(&spec.args)
-        .current_dir(&spec.cwd)
+        .current_dir(&spec.cwd);
+    if spec.bare {
+        command.env_clear();
+    }
+    command
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::from(stdout_end))

@@ -17,7 +17,7 @@ use sage_core::port::{Continuity, StepCall, Usage};
 use super::chosen::Chosen;
 use super::opened::Opened;
 use super::record::{Record, TurnRecord, TurnState};
-use super::store::{SessionError, Store};
+use super::store::SessionError;
 use super::take::take;
 use super::words::{after, go_on, with_feedback};
 use crate::agent::{Agent, AgentConfig, Conversation};
@@ -34,10 +34,10 @@ pub async fn choose(
     task: &str,
 ) -> Result<Chosen, Miss> {
     let call = attempt.call;
-    let Some(dir) = attempt.config.sessions.clone().filter(|_| agent.capabilities().resume) else {
+    let Some(store) = attempt.config.session_store().filter(|_| agent.capabilities().resume) else {
         return Ok(without_session(call, task));
     };
-    let opened = take(attempt, Store::new(dir), config).await?;
+    let opened = take(attempt, store, config).await?;
     Ok(decide(opened, attempt, agent, config, task))
 }
 
@@ -133,7 +133,7 @@ pub fn new_id() -> String {
 
 pub(super) fn miss(error: SessionError) -> Miss {
     match error {
-        SessionError::Disk { .. } => Miss::failed(FailureClass::Transient, error.to_string()),
+        SessionError::Disk { ref source, .. } => Miss::of_io(source, error.to_string()),
         _ => Miss::invalid(error.to_string()),
     }
 }

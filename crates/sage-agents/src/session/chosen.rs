@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::choose::miss;
 use super::opened::{Opened, Work};
+use super::rebuild::annotate;
 use super::record::{TurnRecord, TurnState};
 use super::store::now_ms;
 use crate::agent::{Conversation, News, OnNews, Order, Turn};
@@ -107,7 +108,8 @@ impl Chosen {
             message: None,
             spoiled: false,
         });
-        let turn = json!({"prompt": order.prompt, "feature": attempt.call.feature});
+        let mut turn = json!({"prompt": order.prompt, "feature": attempt.call.feature});
+        annotate(&mut turn, &opened.record);
         let number = opened.record.turns.len();
         opened.store.save_turn(&opened.record.id, number, &turn, false).map_err(miss)?;
         opened.store.save(&opened.record, false).map_err(miss)
@@ -123,6 +125,7 @@ impl Chosen {
                 News::Conversation(id) => {
                     opened.record.conversation = Some(id.to_string());
                     opened.record.proposed = None;
+                    opened.annotate_turn();
                 }
                 News::Working => {
                     opened.record.turns.iter_mut().last().into_iter().for_each(|t| t.heard = true)
@@ -158,7 +161,6 @@ impl Chosen {
             Ok(answer) => kept["answer"] = answer.clone(),
             Err(_) => kept["text"] = text.into(),
         }
-        let saved = opened.store.save_turn(&id, number, &kept, true);
         let record = &mut opened.record;
         record.updated_ms = now;
         record.usage.add(&turn.usage);
@@ -178,6 +180,8 @@ impl Chosen {
                 }
             }
         }
+        annotate(&mut kept, record);
+        let saved = opened.store.save_turn(&id, number, &kept, true);
         // A session that cannot be saved costs a reload some day; the turn's result is not lost by it.
         if saved.is_ok() {
             let _ = opened.store.save(&opened.record, true);

@@ -128,7 +128,7 @@ mod tests {
 
     fn store_with(id: &str, turns: Vec<TurnRecord>, beside: Option<&str>) -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path().join("sessions"));
+        let store = Store::new(dir.path().join("sessions"), Some(sage_core::seal::Key::new(&[1; 32])));
         save(&store, id, turns, beside);
         (dir, store)
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! .sage/sessions/<id>/session.json   what is known about it (record.rs)
-//!                     turn-<n>.json  what was asked and answered, kept for people and for a broken conversation
+//!                     turn-<n>.json  what was asked and answered, kept for people and for a broken conversation;
+//!                                    a torn session.json is put together from these (rebuild.rs)
 //!                     handoff.json   what was known when a conversation could not go on
 //!                     lock           held while a turn runs; freed by death
 //! ```
@@ -13,6 +14,7 @@ mod choose;
 mod chosen;
 mod fork;
 mod opened;
+mod rebuild;
 mod record;
 mod store;
 mod take;

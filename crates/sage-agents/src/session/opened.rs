@@ -6,6 +6,7 @@ use sage_core::role::Role;
 use serde_json::Value;
 
 use super::choose::new_id;
+use super::rebuild::annotate;
 use super::record::{Parent, Record};
 use super::store::{SessionLock, Store, now_ms};
 use super::words::{after, told_before, told_of};
@@ -37,6 +38,16 @@ impl Opened {
     /// The answer of a turn, counted from 0.
     pub fn answer(&self, at: usize) -> Option<Value> {
         self.store.load_turn(&self.record.id, at + 1)?.get("answer").cloned()
+    }
+
+    /// The file of the turn under way learns what the session has just learnt.
+    pub fn annotate_turn(&self) {
+        let number = self.record.turns.len();
+        if let Some(mut turn) = self.store.load_turn(&self.record.id, number) {
+            annotate(&mut turn, &self.record);
+            // Without it, a torn record costs a reload.
+            let _ = self.store.save_turn(&self.record.id, number, &turn, false);
+        }
     }
 
     /// The session goes on in another conversation: a fork that nobody has heard of is made once more, and where

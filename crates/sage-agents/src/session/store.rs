@@ -1,16 +1,21 @@
 //! Sessions on disk: whole files or none, one writer at a time.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
+use sage_core::seal::{self, Key};
+use sage_fence::private;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::record::{Parent, Record, VERSION};
+
+const SESSION: &str = "session.json";
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -24,6 +29,8 @@ pub enum SessionError {
     Busy(String),
     #[error("session `{id}` was written by a newer sage (version {found})")]
     Newer { id: String, found: u32 },
+    #[error("session `{0}` was not written by this user on this machine")]
+    Foreign(String),
     #[error("session `{id}` cannot be read: {why}")]
     Damaged { id: String, why: String },
     #[error("session `{0}` has no conversation yet that could be forked")]
@@ -36,6 +43,8 @@ pub enum SessionError {
 #[derive(Clone, Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// The user's: what is not sealed with it came with a repository, and is not continued.
+    key: Option<Key>,
 }
 
 /// Held while a session is used; freed by death.
@@ -53,8 +62,13 @@ impl SessionLock {
 }
 
 impl Store {
-    pub fn new(dir: PathBuf) -> Store {
-        Store { dir }
+    pub fn new(dir: PathBuf, key: Option<Key>) -> Store {
+        Store { dir, key }
+    }
+
+    /// The key for one file of a session.
+    fn scoped(&self, id: &str, name: &str) -> Option<Key> {
+        self.key.as_ref().map(|key| key.scoped("session", &format!("{id}/{name}")))
     }
 
     pub fn path(&self, id: &str) -> PathBuf {
@@ -78,8 +92,8 @@ impl Store {
 
     pub fn load(&self, id: &str) -> Result<Record, SessionError> {
         check_id(id)?;
-        let path = self.path(id).join("session.json");
-        let text = match std::fs::read(&path) {
+        let path = self.path(id).join(SESSION);
+        let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(SessionError::Unknown(id.to_string()));
@@ -87,17 +101,24 @@ impl Store {
             Err(source) => return Err(SessionError::Disk { path, source }),
         };
         let damaged = |why: String| SessionError::Damaged { id: id.to_string(), why };
-        let value: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let value: Value = match serde_json::from_str(&text) {
+            Ok(value) => value,
+            // Torn by a power cut: its turns tell the same.
+            Err(error) => return self.rebuild(id, None).ok_or_else(|| damaged(error.to_string())),
+        };
         match value.get("v").and_then(Value::as_u64) {
             Some(found) if found > u64::from(VERSION) => {
                 Err(SessionError::Newer { id: id.to_string(), found: found.try_into().unwrap_or(u32::MAX) })
+            }
+            _ if !seal::is_sealed(&text, self.scoped(id, SESSION).as_ref()) => {
+                Err(SessionError::Foreign(id.to_string()))
             }
             _ => serde_json::from_value(value).map_err(|error| damaged(error.to_string())),
         }
     }
 
     pub fn save(&self, record: &Record, synced: bool) -> Result<(), SessionError> {
-        self.write(&record.id, "session.json", record, synced)
+        self.write(&record.id, SESSION, record, synced)
     }
 
     /// A turn's prompt and answer, counted from 1.
@@ -105,10 +126,12 @@ impl Store {
         self.write(id, &format!("turn-{number}.json"), turn, synced)
     }
 
-    /// `None` if it is not there or damaged.
+    /// `None` if it is not there, damaged, or not this user's.
     pub fn load_turn(&self, id: &str, number: usize) -> Option<Value> {
-        let text = std::fs::read(self.path(id).join(format!("turn-{number}.json"))).ok()?;
-        serde_json::from_slice(&text).ok().filter(Value::is_object)
+        let name = format!("turn-{number}.json");
+        let text = std::fs::read_to_string(self.path(id).join(&name)).ok()?;
+        let sealed = seal::is_sealed(&text, self.scoped(id, &name).as_ref());
+        serde_json::from_str(&text).ok().filter(|turn: &Value| sealed && turn.is_object())
     }
 
     pub fn save_handoff(&self, id: &str, handoff: &impl Serialize) -> Result<(), SessionError> {
@@ -120,10 +143,9 @@ impl Store {
         check_id(id)?;
         let dir = self.path(id);
         let disk = |path: &Path, source| SessionError::Disk { path: path.to_path_buf(), source };
-        private_dir(&dir).map_err(|error| disk(&dir, error))?;
+        private::create_dir_all(&dir).map_err(|error| disk(&dir, error))?;
         let path = dir.join("lock");
-        let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(|error| disk(&path, error))?;
+        let file = private::open_lock(&path).map_err(|error| disk(&path, error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(SessionLock(file)).filter(|lock| lock.is_current(self, id))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
@@ -178,24 +200,14 @@ impl Store {
     ) -> Result<(), SessionError> {
         let dir = self.path(id);
         let path = dir.join(name);
-        let written = private_dir(&dir).and_then(|()| {
-            let text = serde_json::to_vec_pretty(content).map_err(io::Error::other)?;
-            let new = dir.join(format!(".{name}.new"));
-            let mut options = File::options();
-            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-            file.write_all(&text)?;
-            if synced {
-                file.sync_data()?;
-            }
-            std::fs::rename(&new, &path)?;
-            if synced { File::open(&dir)?.sync_all() } else { Ok(()) }
+        let written = private::create_dir_all(&dir).and_then(|()| {
+            let key = self.scoped(id, name);
+            let text = seal::document_text(content, key.as_ref()).map_err(io::Error::other)?;
+            let text = text.as_bytes();
+            if synced { private::write_durable(&path, text) } else { private::write(&path, text) }
         });
         written.map_err(|source| SessionError::Disk { path, source })
     }
-}
-
-fn private_dir(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// A session's id is a file name that needs no quoting anywhere.
@@ -216,7 +228,7 @@ mod tests {
 
     fn store() -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path().join("sessions"));
+        let store = Store::new(dir.path().join("sessions"), Some(Key::new(&[1; 32])));
         (dir, store)
     }
 
@@ -256,5 +268,31 @@ mod tests {
         assert!(matches!(store.load("x"), Err(SessionError::Newer { found: 99, .. })));
         assert_eq!(store.list().unwrap().len(), 1);
         store.delete("x").unwrap();
+    }
+
+    // covers: S3, R17
+    #[test]
+    fn a_session_that_came_with_a_repository_is_told_and_never_continued() {
+        let (_dir, store) = store();
+        let mut record = Record::new("x", "claude", None, true, 1);
+        record.conversation = Some("theirs".into());
+        store.create(&record).unwrap();
+        store.save_turn("x", 1, &serde_json::json!({"answer": "ours"}), false).unwrap();
+        assert_eq!(store.load_turn("x", 1).unwrap()["answer"], "ours");
+        let other = Store { key: Some(Key::new(&[2; 32])), ..store.clone() };
+        for store in [&other, &Store { key: None, ..store.clone() }] {
+            assert!(matches!(store.load("x"), Err(SessionError::Foreign(_))));
+            assert!(matches!(store.fork("x", "y"), Err(SessionError::Foreign(_))));
+            assert!(store.load_turn("x", 1).is_none());
+        }
+        // A file of one session is none of another, and an edited one is none at all.
+        store.create(&Record::new("y", "claude", None, true, 1)).unwrap();
+        let copied = std::fs::copy(store.path("x").join(SESSION), store.path("y").join(SESSION));
+        assert!(copied.is_ok() && matches!(store.load("y"), Err(SessionError::Foreign(_))));
+        let turn = store.path("x").join("turn-1.json");
+        let text = std::fs::read_to_string(&turn).unwrap();
+        std::fs::write(&turn, text.replace("ours", "forged")).unwrap();
+        assert!(store.load_turn("x", 1).is_none());
+        other.delete("x").unwrap();
     }
 }

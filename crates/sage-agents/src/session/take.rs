@@ -53,6 +53,9 @@ fn load(store: &Store, id: &str, call: &StepCall, config: &AgentConfig) -> Resul
             let role = call.role.map(|role| role.name().to_string());
             Ok(Record::new(id, &config.name, role, call.session.is_some(), now_ms()))
         }
+        Err(damaged @ SessionError::Damaged { .. }) => {
+            store.rebuild(id, Some(&config.name)).ok_or_else(|| miss(damaged))
+        }
         loaded => loaded.map_err(miss),
     }
 }

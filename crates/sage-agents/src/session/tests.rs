@@ -7,6 +7,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{
     BoxFuture, Continuity, Progress, Questions, StepCall, StepCx, StepOutcome, StopSignal, Usage,
 };
+use sage_core::seal::Key;
 use sage_core::template::{Isolation, Kind};
 use serde_json::{Map, Value, json};
 
@@ -101,7 +102,7 @@ impl Desk {
     fn new(acts: &[Act]) -> Desk {
         let dir = tempfile::tempdir().unwrap();
         let sessions = Some(dir.path().join("sessions"));
-        let config = ExecutorConfig { sessions, ..ExecutorConfig::default() };
+        let config = ExecutorConfig { sessions, key: Some(Key::new(&[1; 32])), ..ExecutorConfig::default() };
         let agent = Parrot { acts: Mutex::new(acts.to_vec()), ..Parrot::default() };
         Desk { dir, config, agent, told: Arc::default(), alive: Arc::default() }
     }
@@ -128,6 +129,7 @@ impl Desk {
             unknown: false,
             fresh: false,
             feedback: None,
+            keep_output: false,
         }
     }
 
@@ -174,7 +176,7 @@ impl Desk {
     }
 
     fn store(&self) -> Store {
-        Store::new(self.config.sessions.clone().unwrap())
+        self.config.session_store().unwrap()
     }
 
     fn heard(&self) -> Vec<String> {
@@ -251,7 +253,7 @@ async fn a_conversation_that_cannot_go_on_is_told_what_it_knew_and_that_is_a_rel
         "{last}"
     );
     assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
-    let record = Store::new(desk.config.sessions.clone().unwrap()).load("main").unwrap();
+    let record = desk.config.session_store().unwrap().load("main").unwrap();
     assert_eq!((record.reloads, record.turns.len(), record.usage.input), (1, 2, Some(2)));
     let handoff = std::fs::read_to_string(desk.dir.path().join("sessions/main/handoff.json")).unwrap();
     assert!(handoff.contains("which colour?") && handoff.contains("first"), "{handoff}");
@@ -268,7 +270,7 @@ async fn a_fork_knows_what_its_parent_knew_and_leaves_it_alone() {
     let desk = Desk::new(&[Act::Answer("a"), Act::Answer("b"), Act::Answer("c")]);
     let named = |id: &str, key: &str| StepCall { session: Some(id.into()), key: key.into(), ..desk.call(1) };
     desk.ask(&named("main", "1")).await;
-    let store = Store::new(desk.config.sessions.clone().unwrap());
+    let store = desk.config.session_store().unwrap();
     let before = store.load("main").unwrap().conversation.unwrap();
     store.fork("main", "copy").unwrap();
     desk.ask(&named("copy", "2")).await;
@@ -467,7 +469,7 @@ async fn a_damaged_turn_costs_its_words_and_not_the_answer() {
     desk.ask_and_die(&desk.named("main", "1", "a colour")).await;
     let store = desk.store();
     for damage in [json!("text"), json!([1]), Value::Null] {
-        store.save_turn("main", 1, &damage, true).unwrap();
+        std::fs::write(store.path("main").join("turn-1.json"), damage.to_string()).unwrap();
         assert_eq!(store.load_turn("main", 1), None);
     }
     assert_eq!(answer(desk.ask(&desk.named("main", "2", "a shape")).await), "x");

@@ -48,9 +48,9 @@ impl Git {
     /// Git's own logs and its starts are no business of the step: they go to a folder beside the step's.
     pub fn new(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Result<Git, Miss> {
         let scratch = cx.scratch.join("git");
-        std::fs::create_dir_all(&scratch).map_err(|error| {
+        sage_fence::private::create_dir_all(&scratch).map_err(|error| {
             let message = format!("cannot make `{}`: {error}", scratch.display());
-            Miss::failed(FailureClass::Transient, message)
+            Miss::of_io(&error, message)
         })?;
         let marker =
             Marker { run: call.run.clone(), step: Some(call.path.clone()), attempt: Some(call.attempt) };
@@ -104,12 +104,21 @@ impl Git {
         ];
         env.extend(self.marker.step.iter().map(|step| ("SAGE_STEP".into(), step.into())));
         env.extend(self.marker.attempt.iter().map(|it| ("SAGE_ATTEMPT".into(), it.to_string().into())));
-        let spec =
-            Spec { program: "git".into(), args: all, cwd: cwd.into(), env, unset: caller(), stdin: None };
+        let spec = Spec {
+            program: "git".into(),
+            args: all,
+            cwd: cwd.into(),
+            env,
+            unset: caller(),
+            bare: false,
+            stdin: None,
+        };
         let limits = Limits {
             grace: self.grace,
             keep_stdout: ANSWER_BYTES,
             output_cap: ANSWER_BYTES,
+            whole_stdout: false,
+            redactor: Default::default(),
             timeout: Some(PATIENCE),
             idle_timeout: None,
         };
@@ -144,8 +153,8 @@ impl Git {
 impl Refused {
     pub fn miss(self, what: &str) -> Miss {
         if self.message.contains("No space left on device") {
-            let message = format!("{what}: the disk is full; make room, then try again ({})", self.message);
-            return Miss::failed(FailureClass::Transient, message);
+            let message = format!("{what}: the disk is full ({})", self.message);
+            return Miss::failed(FailureClass::System, message);
         }
         Miss::failed(FailureClass::Failed, format!("{what}: git said: {}", self.message))
     }

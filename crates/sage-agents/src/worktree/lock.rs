@@ -21,9 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 pub async fn hold(git_common_dir: &Path, cx: &StepCx) -> Result<Arc<File>, Miss> {
     let path = git_common_dir.join(FILE);
-    let refuse = |error: std::io::Error| {
-        Miss::failed(FailureClass::Transient, format!("cannot lock `{}`: {error}", path.display()))
-    };
+    let refuse =
+        |error: std::io::Error| Miss::of_io(&error, format!("cannot lock `{}`: {error}", path.display()));
     let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(refuse)?;
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -2,10 +2,10 @@
 //!
 //! It is written before anything is made, so that half-made things can be told from those of others.
 
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 use super::guard::Stashed;
@@ -62,23 +62,23 @@ impl Record {
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        let new = file.with_extension("json.new");
-        let mut options = std::fs::File::options();
-        let mut handle = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        handle.write_all(&text)?;
-        handle.sync_all()?;
-        std::fs::rename(&new, file)?;
-        file.parent().map_or(Ok(()), |dir| std::fs::File::open(dir)?.sync_all())
+        private::write_durable(file, &text)
     }
 }
 
 /// The folder of a run's leases, closed to others, and invisible to the user's git whatever it ignores.
 pub fn prepare(worktrees: &Path, run: &str) -> io::Result<PathBuf> {
     let dir = worktrees.join(run);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    private::create_dir_all(&dir)?;
+    // Not through a link that came with a clone.
+    for made in [worktrees, &dir] {
+        if made.is_symlink() {
+            return Err(io::Error::other(format!("`{}` is a symlink", made.display())));
+        }
+    }
     let ignore = worktrees.join(".gitignore");
     if !ignore.exists() {
-        std::fs::write(ignore, "*\n")?;
+        private::write(&ignore, b"*\n")?;
     }
     dir.canonicalize()
 }

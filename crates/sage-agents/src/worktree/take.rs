@@ -224,5 +224,5 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 pub fn unwritable(path: &Path, error: io::Error) -> Miss {
-    Miss::failed(FailureClass::Transient, format!("cannot use `{}`: {error}", path.display()))
+    Miss::of_io(&error, format!("cannot use `{}`: {error}", path.display()))
 }

@@ -12,7 +12,7 @@ use sage_core::role::Role;
 use sage_core::template::Kind;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Outcome, until};
+use crate::bench::{Bench, Outcome, key, until};
 
 fn agent(bench: &Bench) -> AgentConfig {
     let script = bench.path("script.json").display().to_string();
@@ -177,7 +177,7 @@ async fn what_a_role_may_not_do_is_refused_without_asking_anybody() {
         (Role::Auditor, "edit", json!({"path": "src/a.rs"}), "change files"),
         (Role::Auditor, "delete", json!({"path": "src/a.rs"}), "change files"),
         (Role::Auditor, "move", json!({}), "change files"),
-        (Role::Planner, "edit", json!({"path": "src/a.rs"}), "change files there"),
+        (Role::Planner, "edit", json!({"path": "src/a.rs"}), "change files in docs/"),
         (Role::Planner, "execute", json!({"command": "ls"}), "run commands"),
         (Role::Auditor, "fetch", json!({"url": "http://x"}), "use the network"),
     ] {
@@ -304,7 +304,7 @@ async fn a_session_is_forked_by_the_agent() {
         |session: &str| json!({"welcome": forks, "session": session, "turn": [chunk(None, "yes"), end()]});
     let bench = acp(turn("s-1")).with(|bench| bench.call.session = Some("base".into()));
     bench.run().await.succeeded();
-    let store = sage_agents::session::Store::new(bench.path(".sessions"));
+    let store = sage_agents::session::Store::new(bench.path(".sessions"), Some(key()));
     store.fork("base", "copy").unwrap();
     let bench = bench.script(turn("s-2")).with(|bench| bench.call.session = Some("copy".into()));
     bench.run().await.succeeded();

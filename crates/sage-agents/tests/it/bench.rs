@@ -10,11 +10,17 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{
     BoxFuture, Progress, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, StopSignal, Usage,
 };
+use sage_core::seal::Key;
 use sage_core::template::Kind;
 use serde_json::{Value, json};
 
 /// Far above what anything here needs, also on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Of the user whose steps these are.
+pub fn key() -> Key {
+    Key::new(&[7; 32])
+}
 
 pub fn sage() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_sage-keeper-test"))
@@ -58,6 +64,7 @@ impl Bench {
             unknown: false,
             fresh: false,
             feedback: None,
+            keep_output: false,
         };
         let cx = StepCx {
             watch: None,
@@ -71,8 +78,12 @@ impl Bench {
             crowd: Default::default(),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
-        let config =
-            ExecutorConfig { keeper: sage(), grace: Duration::from_millis(300), ..ExecutorConfig::default() };
+        let config = ExecutorConfig {
+            keeper: sage(),
+            grace: Duration::from_millis(300),
+            key: Some(key()),
+            ..ExecutorConfig::default()
+        };
         Bench { dir, config, call, cx, progress }
     }
 

@@ -6,7 +6,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::{Continuity, Stop, StopSignal};
 use serde_json::json;
 
-use crate::bench::{alive, kill, marked, until};
+use crate::bench::{alive, key, kill, marked, until};
 use crate::claude_desk::{Desk, TASK, bash};
 
 const SLOW: &str = "echo begun > begun; while ! test -e never; do sleep 0.05; done";
@@ -121,7 +121,7 @@ async fn a_fork_knows_all_and_changes_nothing() {
     let Some(mut desk) = Desk::new(json!([{"text": "a plan"}])) else { return };
     desk.bench.call.session = Some("plans".into());
     assert_eq!(desk.run().await.succeeded(), "a plan");
-    let store = Store::new(desk.bench.path(".sessions"));
+    let store = Store::new(desk.bench.path(".sessions"), Some(key()));
     store.fork("plans", "other-plans").unwrap();
     desk.bench.call.session = Some("other-plans".into());
     desk.bench.call.key = "other".into();
@@ -146,7 +146,7 @@ async fn a_conversation_that_is_gone_is_told_again_once() {
     desk.bench.call.session = Some("plans".into());
     assert_eq!(desk.run().await.succeeded(), "a plan");
     // Still there for whoever looks, but not for the program.
-    let store = Store::new(desk.bench.path(".sessions"));
+    let store = Store::new(desk.bench.path(".sessions"), Some(key()));
     let mut record = store.load("plans").unwrap();
     let lost = "00000000-0000-7000-8000-000000000000";
     record.conversation = Some(lost.into());

@@ -6,6 +6,7 @@ use sage_core::port::{Continuity, Usage};
 use sage_core::role::Role;
 use serde_json::{Value, json};
 
+use crate::bench::key;
 use crate::codex_bench::Codex;
 
 fn command(command: &str) -> Value {
@@ -83,7 +84,7 @@ async fn a_fork_knows_what_its_origin_knew_and_is_charged_its_own() {
     let Some(mut codex) = Codex::new(json!([{"text": "noted", "usage": usage}])) else { return };
     codex.task("remember the word kiwi");
     codex.answers().await;
-    let store = sage_agents::session::Store::new(codex.bench.path(".sessions"));
+    let store = sage_agents::session::Store::new(codex.bench.path(".sessions"), Some(key()));
     store.fork("talk", "copy").unwrap();
     // The origin goes on before the fork begins.
     codex.task("and the word plum");

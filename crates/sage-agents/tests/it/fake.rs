@@ -77,7 +77,7 @@ async fn a_delay_is_kept() {
 async fn a_script_of_a_stranger_cannot_write_outside() {
     for path in ["../x", "/tmp/sage-fake-x", "a/../../x"] {
         let bench = Bench::fake(json!([{ "write": {path: "x"} }]));
-        bench.run().await.failed(FailureClass::Failed).says("leaves the working directory");
+        bench.run().await.failed(FailureClass::Failed).says("is outside the project");
     }
     Bench::fake(json!([{"run": "exit 3"}])).run().await.failed(FailureClass::Failed).says("exit 3");
 }

@@ -120,7 +120,7 @@ async fn tools_are_used_until_there_is_an_answer() {
         let all = serde_json::to_string(entries(&prompts[1])).unwrap();
         assert!(all.contains("forty-two") && all.contains("notes.txt"), "{all}");
         for (number, part) in
-            [(2, "outside of the project"), (3, "there is no tool `dance`"), (4, "not a JSON object")]
+            [(2, "outside the project"), (3, "there is no tool `dance`"), (4, "not a JSON object")]
         {
             assert!(told[number].contains(part), "{api}: {}", told[number]);
         }

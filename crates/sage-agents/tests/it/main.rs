@@ -19,6 +19,7 @@ mod ending;
 mod evaluator;
 mod fake;
 mod fake_llm;
+mod fence;
 mod foreign;
 mod llm;
 mod mcp;

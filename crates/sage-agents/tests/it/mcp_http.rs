@@ -14,10 +14,13 @@ async fn refused(url: &str, headers: &[(&str, &str)]) -> ToolFailure {
     let server = McpServer { url: Some(url.into()), headers, ..McpServer::default() };
     let hub = Hub::new(HubConfig {
         servers: [("far".to_owned(), server)].into(),
+        untrusted: Default::default(),
         project: ".".into(),
         keeper: sage(),
+        key: None,
         state: None,
         log_bytes: 0,
+        redactor: Default::default(),
     });
     let asking = hub.tools_of("far");
     tokio::time::timeout(DEADLINE, asking).await.expect("an answer").unwrap_err()

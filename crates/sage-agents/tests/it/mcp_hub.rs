@@ -7,7 +7,7 @@ use sage_agents::mcp::{Hub, HubConfig, Lifecycle, McpServer, ToolAnswer, ToolFai
 use sage_core::policy::FailureClass;
 use serde_json::{Value, json};
 
-use crate::bench::{DEADLINE, alive, sage, until};
+use crate::bench::{DEADLINE, alive, key, sage, until};
 
 /// A folder with the fake server `s`, and the way to it.
 pub struct Place {
@@ -50,10 +50,13 @@ fn hub(dir: &std::path::Path, manners: &[&str], change: impl Fn(&mut McpServer))
     change(&mut server);
     Arc::new(Hub::new(HubConfig {
         servers: [("s".to_owned(), server)].into(),
+        untrusted: Default::default(),
         project: dir.to_owned(),
         keeper: sage(),
+        key: Some(key()),
         state: Some(dir.join("tools")),
         log_bytes: 1 << 20,
+        redactor: Default::default(),
     }))
 }
 

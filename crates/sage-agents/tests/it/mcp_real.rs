@@ -11,7 +11,7 @@ use sage_agents::mcp::{Hub, HubConfig, Lifecycle, McpServer, ToolProgress};
 use sage_core::policy::FailureClass;
 use serde_json::{Map, Value, json};
 
-use crate::bench::{alive, sage, until};
+use crate::bench::{alive, key, sage, until};
 
 /// These are large programs, and some machines are small and busy.
 const PATIENCE: Duration = Duration::from_secs(150);
@@ -38,10 +38,13 @@ fn npm(name: &str) -> Option<McpServer> {
 fn hub(dir: &Path, server: McpServer) -> Arc<Hub> {
     Arc::new(Hub::new(HubConfig {
         servers: [("s".to_owned(), server)].into(),
+        untrusted: Default::default(),
         project: dir.to_owned(),
         keeper: sage(),
+        key: Some(key()),
         state: Some(dir.join("tools")),
         log_bytes: 1 << 20,
+        redactor: Default::default(),
     }))
 }
 

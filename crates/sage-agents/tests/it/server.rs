@@ -54,11 +54,11 @@ async fn the_first_calls_of_all_agents_together_are_refused() {
 #[tokio::test]
 async fn a_closed_server_refuses_who_comes_too_early() {
     let server = json!({
-        "log": "logs/../calls.jsonl", "refuse": 1, "fault": "quota", "resetAfterMs": 2_000,
+        "log": "../calls.jsonl", "refuse": 1, "fault": "quota", "resetAfterMs": 2_000,
         "whileClosed": true,
     });
     let outside = Bench::fake(json!([{ "server": server }]));
-    outside.run().await.failed(FailureClass::Failed).says("leaves the working directory");
+    outside.run().await.failed(FailureClass::Failed).says("is outside the project");
 
     let mut server = server;
     server["log"] = "calls.jsonl".into();

@@ -111,7 +111,7 @@ async fn the_working_directory_stays_in_the_project() {
         assert!(stdout.as_str().unwrap().ends_with(end), "{stdout}");
     }
     for cwd in ["..", "sub/../..", "link", "../../../../../../etc"] {
-        bench(cwd).run().await.failed(FailureClass::Invalid).says("leaves the project");
+        bench(cwd).run().await.failed(FailureClass::Invalid).says("is outside the project");
     }
     bench("nowhere").run().await.failed(FailureClass::Invalid).says("`nowhere`");
     let absolute = outside.path().canonicalize().unwrap();

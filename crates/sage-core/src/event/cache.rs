@@ -53,6 +53,8 @@ pub struct StepCached {
     pub full: Option<Payload>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<super::Aside>,
     #[serde(default)]
     pub saved: Paid,
 }

@@ -78,7 +78,9 @@ events! {
     RunRewound = "run.rewound",
     /// What comes before is another run's: from here on it goes its own way, from a step on.
     RunForked = "run.forked",
-    /// Finished phases taken over from a checkpoint, because the journal was lost.
+    /// A person took over a run that another user, or another machine, had written.
+    RunAdopted = "run.adopted",
+    /// What was finished and is told by no record before: taken over from a checkpoint, or from records after damage.
     RunImported = "run.imported",
     RunPaused = "run.paused",
     /// The time that the run waited for has come; its owner never left.
@@ -103,6 +105,8 @@ events! {
     StepReturned = "step.returned",
     StepNoted = "step.noted",
     StepRetried = "step.retried",
+    /// Its result is gone from the disk: it runs again, and what depends on it if that gives another one.
+    StepLost = "step.lost",
     /// A person decided about an approval or an unknown outcome.
     StepAnswered = "step.answered",
     /// The target refused the attempt: the step waits for the target, and its tries are not touched.
@@ -254,12 +258,15 @@ pub struct StepFinished {
     /// What it lost by other attempts that ran at the same time; only where that is not nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crowded: Option<Crowded>,
+    /// Only where its output is not where the template says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Aside>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        let (spent, filtered, estimate, crowded) = (None, None, None, None);
-        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded }
+        let (spent, filtered, estimate, crowded, aside) = (None, None, None, None, None);
+        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded, aside }
     }
 }
 
@@ -308,6 +315,54 @@ pub struct StepReused {
     pub step: Arc<str>,
     pub key: Digest,
     pub parts: Parts,
+    /// Its files, where they had to be written again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Aside>,
+}
+
+impl StepReused {
+    pub fn new(step: Arc<str>, key: Digest, parts: BTreeMap<String, String>) -> StepReused {
+        StepReused { step, key, parts: parts.into(), artifacts: None, aside: None }
+    }
+}
+
+/// An output that is not where the template says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Aside {
+    pub wanted: String,
+    pub written: String,
+    pub why: AsideReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AsideReason {
+    /// The file was changed since Sage wrote it.
+    Changed,
+    /// The file was not written by Sage.
+    Foreign,
+    /// The run is a fork: its source writes there.
+    Fork,
+}
+
+impl std::fmt::Display for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Aside { wanted, written, why } = self;
+        match why {
+            AsideReason::Changed => {
+                write!(f, "`{wanted}` was edited since Sage wrote it; wrote `{written}` instead")
+            }
+            AsideReason::Foreign => {
+                write!(f, "`{wanted}` was not written by Sage; wrote `{written}` instead")
+            }
+            AsideReason::Fork => {
+                write!(f, "`{wanted}` belongs to the run this one was forked from; wrote `{written}` instead")
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -358,6 +413,13 @@ pub struct StepRetried {
     /// What it lost by other attempts that ran at the same time; only where that is not nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crowded: Option<Crowded>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepLost {
+    pub step: Arc<str>,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Events about the run itself: how it began, who owns it, why it stands still, how it ended.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -132,6 +133,12 @@ pub struct LoopTime {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct RunAdopted {
+    pub by: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RunEdited {
     pub template: Frozen,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -178,20 +185,34 @@ pub struct Been {
     pub sessions: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunImported {
     pub from: String,
     /// Phase id -> operation id -> result. Only whole, finished phases.
     pub phases: BTreeMap<String, BTreeMap<String, Payload>>,
+    /// Of results that are put together from others: the digest of each step's, which is not that of its JSON.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, Digest>,
     /// Steps that had finished and whose results are gone: they run again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u32,
-    /// What scripts had called. Many are told in several such events.
+    /// Results that whatever has their key takes over. Many are told in several such events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<KeptResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub been: Option<Been>,
+    /// The last record that was known to be acknowledged when the journal was found damaged: what this event tells
+    /// stands in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Acknowledged>,
+}
+
+/// A record, by its number and its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledged {
+    pub seq: u64,
+    pub sha: Digest,
 }
 
 /// A result that outlives its journal: whatever has the key, has the result.
@@ -199,6 +220,9 @@ pub struct RunImported {
 #[serde(rename_all = "camelCase")]
 pub struct KeptResult {
     pub key: Digest,
+    /// The step that gave it last, where that is known: it is not to be run again for a request before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Arc<str>>,
     pub result: Payload,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<Payload>,
@@ -222,7 +246,10 @@ pub enum PauseReason {
     Unknown,
     Join,
     Timeout,
+    /// A disk is full or cannot be written.
     Storage,
+    /// The machine has no descriptors, processes or memory left.
+    System,
     /// Only a known time is awaited and the caller did not want to wait for it.
     Sleep,
     /// An account has no quota left.

@@ -7,6 +7,7 @@ mod fallback;
 mod hedge;
 mod retry;
 mod stall;
+mod system;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ pub use fallback::{Alternative, Fallback, FallbackOn};
 pub use hedge::Hedge;
 pub use retry::{Backoff, Jitter, Retry, RetryBudget};
 pub use stall::{Rung, Stall, StallEnd, StallPolicy};
+pub use system::SystemError;
 
 /// How many members of a phase must succeed for the phase to count as reached.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -140,9 +142,13 @@ pub enum FailureClass {
     Budget,
     /// A check that could not be made: it has not passed, and nothing is known to be wrong.
     Unchecked,
+    /// The machine had no room, descriptors or processes for it: not a failure of the step, which waits and keeps
+    /// its tries.
+    System,
 }
 
 impl FailureClass {
+    /// Those that a step can fail with.
     pub const ALL: [FailureClass; 11] = [
         FailureClass::Failed,
         FailureClass::Transient,
@@ -170,7 +176,10 @@ impl FailureClass {
             FailureClass::Lost => "its program ended without a word; `sage logs` shows its last ones",
             FailureClass::Invalid => "what it was given or what it answered is wrong; `sage logs` shows it",
             FailureClass::Budget => "`sage budget` shows what was spent and raises the cap",
-            FailureClass::Failed | FailureClass::Rejected | FailureClass::Unchecked => return None,
+            FailureClass::Failed
+            | FailureClass::Rejected
+            | FailureClass::Unchecked
+            | FailureClass::System => return None,
         })
     }
 
@@ -192,6 +201,7 @@ impl FailureClass {
             FailureClass::Rejected => "rejected",
             FailureClass::Budget => "budget",
             FailureClass::Unchecked => "unchecked",
+            FailureClass::System => "system",
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::BoxFuture;
+use crate::secret::Redactor;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,11 +61,12 @@ pub struct Questions {
     asks: Arc<dyn Asks>,
     open: Arc<AtomicU32>,
     root: Option<Arc<Path>>,
+    redactor: Redactor,
 }
 
 impl Questions {
     pub fn new(asks: Arc<dyn Asks>) -> Questions {
-        Questions { asks, open: Arc::default(), root: None }
+        Questions { asks, open: Arc::default(), root: None, redactor: Redactor::default() }
     }
 
     /// Of an attempt that works somewhere else than in the project.
@@ -73,9 +75,18 @@ impl Questions {
         self
     }
 
+    /// Questions are kept: without the values of keys.
+    #[must_use]
+    pub fn redacting(self, redactor: &Redactor) -> Questions {
+        Questions { redactor: redactor.clone(), ..self }
+    }
+
     /// Open from this call on, not only from the first poll.
-    pub fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+    pub fn ask(&self, mut ask: PermissionAsk) -> BoxFuture<'static, Permission> {
         self.open.fetch_add(1, Ordering::SeqCst);
+        self.redactor.string(&mut ask.tool);
+        self.redactor.value(&mut ask.input);
+        ask.paths.iter_mut().chain(&mut ask.command).for_each(|text| self.redactor.string(text));
         let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask_in(ask, self.root.as_deref()));
         Box::pin(std::future::poll_fn(move |cx| {
             // Closed when the answer is there, or when nobody waits for it any more.

@@ -2,9 +2,20 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::event::*;
+use crate::policy::FailureClass;
 use crate::port::Continuity;
-use crate::run::{FoldError, Run, State, StepId};
+use crate::run::{FoldError, Output, Run, State, StepId};
+use crate::template::Kind;
+
+/// The result of an approval, as far as it names who decided.
+#[derive(Deserialize)]
+struct Answer {
+    choice: String,
+    by: String,
+}
 
 /// A question of a running attempt that nobody has answered yet.
 #[derive(Clone, Debug)]
@@ -81,6 +92,23 @@ impl Run {
             State::Unknown => true,
             _ => false,
         }
+    }
+
+    /// How a question that is no longer open was answered: the choice and by whom.
+    pub fn answer_of(&self, step: StepId) -> Option<String> {
+        let step = self.step(step);
+        if let Some(failure) = step.failure.as_ref().filter(|f| f.class == FailureClass::Rejected) {
+            return Some(failure.message.clone());
+        }
+        let Some(Output::Leaf { result, .. }) = step.output.as_deref() else { return None };
+        let answer: Answer = serde_json::from_str(result.json.as_ref()?.get()).ok()?;
+        Some(format!("`{}` by {}", answer.choice, answer.by))
+    }
+
+    /// The newest question that was answered, by a person or by its deadline.
+    pub fn last_answered(&self) -> Option<StepId> {
+        let asked = |&id: &StepId| self.kind(id) == Kind::Approval && self.step(id).state.settled();
+        self.step_ids().filter(asked).max_by_key(|&id| self.step(id).ended_ms)
     }
 
     /// Running steps that only wait for a person: their time does not count.

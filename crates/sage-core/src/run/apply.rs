@@ -85,6 +85,7 @@ impl Run {
             to_stop: Default::default(),
             to_repeat: Default::default(),
             to_retry: Default::default(),
+            again: Default::default(),
             judged_now: Vec::new(),
             plans: compile_all(&event.templates)?,
             shapes: Default::default(),
@@ -104,12 +105,14 @@ impl Run {
             self.tally.turn_ms = now;
         }
         // What comes right before a new owner's turn is not part of the last one's.
-        if !matches!(event, Event::RunEdited(_) | Event::RunRewound(_)) {
+        if !matches!(event, Event::RunEdited(_) | Event::RunRewound(_) | Event::RunAdopted(_)) {
             self.updated_ms = self.updated_ms.max(now);
         }
         match event {
             Event::RunStarted(_) => return Err(FoldError::Twice("run.started")),
             Event::RunOpened(opened) => self.opened(opened, now),
+            // It changes whose run it is, and nothing in it.
+            Event::RunAdopted(_) => {}
             Event::RunEdited(edited) => self.edited(edited, now)?,
             Event::RunRewound(rewound) => {
                 let from = match self.find_phase(&rewound.from) {
@@ -156,10 +159,12 @@ impl Run {
                 let phase = self.phase_named("phase.repeated", &repeated.phase)?;
                 self.repeated(phase, repeated.again, now);
             }
+            Event::StepLost(lost) => self.lost(lost, now)?,
             event if Run::is_of_scripts(event) => self.apply_calls(event, now)?,
             event if Run::is_of_agents(event) => self.apply_agents(event, now)?,
             other => self.apply_limits(other, now)?,
         }
+        self.follow_changes(now);
         Ok(())
     }
 
@@ -236,7 +241,8 @@ impl Run {
         match &event.end {
             End::Succeeded { result, full, artifacts, changed } => {
                 let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());
-                let output = Output::Leaf { result, full, artifacts, changed: *changed };
+                let (changed, aside) = (*changed, event.aside.clone().map(Box::new));
+                let output = Output::Leaf { result, full, artifacts, changed, aside };
                 self.succeeded(id, Arc::new(output), now);
             }
             End::Skipped { result } => {
@@ -296,9 +302,15 @@ impl Run {
 
     fn reused(&mut self, event: &StepReused, now: u64) -> Result<(), FoldError> {
         let id = self.startable("step.reused", &event.step)?;
-        let Some(output) = self.memo.get(&event.key).cloned() else {
+        let Some(mut output) = self.memo.get(&event.key).cloned() else {
             return Err(self.misfit("step.reused", id));
         };
+        if let Some(files) = &event.artifacts
+            && let Some(moved) = output.moved(files.clone(), event.aside.clone())
+        {
+            output = Arc::new(moved);
+            self.memo.insert(event.key, output.clone());
+        }
         let step = self.step_mut(id);
         step.key = Some(event.key);
         step.reused = true;
@@ -372,27 +384,6 @@ impl Run {
         Ok(())
     }
 
-    fn imported(&mut self, event: &RunImported, now: u64) {
-        self.measure_lost(event.lost);
-        self.been(event);
-        for KeptResult { key, result, full, artifacts, changed } in event.results.clone() {
-            self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts, changed }));
-        }
-        for (phase, results) in &event.phases {
-            for (operation, payload) in results {
-                let Some(id) = self.find(&format!("{phase}/{operation}")) else {
-                    continue;
-                };
-                if self.step(id).state.settled() {
-                    continue;
-                }
-                self.step_mut(id).reused = true;
-                self.tally.reused += 1;
-                self.succeeded(id, Arc::new(Output::leaf(payload.clone())), now);
-            }
-        }
-    }
-
     fn repeated(&mut self, id: PhaseId, again: bool, now: u64) {
         self.to_repeat.remove(&id);
         if again {
@@ -430,6 +421,7 @@ impl Run {
         self.to_repeat.clear();
         self.to_retry.clear();
         self.tried.clear();
+        self.again = Default::default();
         self.asks.clear();
         self.active = Default::default();
         self.spenders = 0;

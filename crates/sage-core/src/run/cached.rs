@@ -27,7 +27,9 @@ impl Run {
             self.tally.cache_saved_ms = self.tally.cache_saved_ms.saturating_add(saved.ms);
         }
         let (result, full, artifacts) = (event.result.clone(), event.full.clone(), event.artifacts.clone());
-        self.succeeded(id, Arc::new(Output::Leaf { result, full, artifacts, changed: None }), now);
+        let aside = event.aside.clone().map(Box::new);
+        let output = Output::Leaf { result, full, artifacts, changed: None, aside };
+        self.succeeded(id, Arc::new(output), now);
         Ok(())
     }
 

@@ -342,7 +342,8 @@ impl Run {
             }
             End::Succeeded { result, full, artifacts, changed } => {
                 let step = self.step_mut(script);
-                step.output = Some(Arc::new(Output::Leaf { result, full, artifacts, changed }));
+                let output = Output::Leaf { result, full, artifacts, changed, aside: None };
+                step.output = Some(Arc::new(output));
                 step.failure = None;
                 State::Succeeded
             }

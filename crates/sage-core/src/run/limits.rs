@@ -1,7 +1,7 @@
 //! Events about limits: refused, hedged and stalled attempts, fallbacks, parked targets, budgets.
 
 use crate::event::*;
-use crate::policy::Rung;
+use crate::policy::{FailureClass, Rung};
 use crate::run::demand::SESSION_POOL;
 use crate::run::step::{Failure, State};
 use crate::run::{FoldError, Run, Status, StepId};
@@ -57,8 +57,8 @@ impl Run {
         self.charge(id, event.attempt, event.ms, &event.usage);
         self.measure_time(id, event.ms, event.crowded);
         self.step_mut(id).life_ms += event.ms;
-        // A target that refused did no work: that it tells no usage is no gap.
-        if event.class.refused() {
+        // Who was refused, or never begun, did no work: that it tells no usage is no gap.
+        if event.class.refused() || event.class == FailureClass::System {
             self.tally.unattributed = told;
         }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);

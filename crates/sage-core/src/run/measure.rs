@@ -151,7 +151,7 @@ impl Run {
                 self.tally.refused += 1;
                 0
             }
-            FailureClass::Budget => 0,
+            FailureClass::Budget | FailureClass::System => 0,
             _ => 1,
         };
         self.tally.errors += errors;

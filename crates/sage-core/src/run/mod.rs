@@ -19,8 +19,10 @@ mod check;
 mod decide;
 mod demand;
 mod fork;
+mod import;
 mod layout;
 mod limits;
+mod lost;
 mod measure;
 mod phase;
 mod ready;
@@ -237,6 +239,8 @@ pub struct Run {
     to_repeat: BTreeSet<PhaseId>,
     /// Scripts and workflows that have failed with tries left.
     to_retry: BTreeSet<StepId>,
+    /// Steps that make a lost result again.
+    again: lost::Again,
     judged_now: Vec<PhaseId>,
     plans: HashMap<String, Arc<Plan>>,
     shapes: calls::Shapes,

@@ -209,7 +209,7 @@ impl Run {
     }
 
     /// Whether the step, or something inside it, is running.
-    fn works(&self, id: StepId) -> bool {
+    pub(super) fn works(&self, id: StepId) -> bool {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
             if matches!(self.step(id).state, State::Running(_)) {
@@ -234,7 +234,7 @@ impl Run {
     }
 
     /// Undoes an expansion: what it is expanded from may be another thing the next time.
-    fn take_back(&mut self, id: StepId) {
+    pub(super) fn take_back(&mut self, id: StepId) {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
             let children = self.children(id);
@@ -261,7 +261,7 @@ impl Run {
     }
 
     /// Steps that depend on this one directly. An item's dependants are its fan-out's.
-    fn after(&self, id: StepId) -> Vec<StepId> {
+    pub(super) fn after(&self, id: StepId) -> Vec<StepId> {
         let step = self.step(id);
         if step.item.is_some() {
             return Vec::new();
@@ -290,6 +290,7 @@ impl Run {
         self.active.joins_missed = 0;
         self.to_repeat.clear();
         self.to_retry.clear();
+        self.forget_waiting();
         self.relinking = true;
         let judged: Vec<Option<Judgement>> = self.phases.iter().map(|phase| phase.judged).collect();
         let live: Vec<ScopeId> =

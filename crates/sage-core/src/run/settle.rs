@@ -16,6 +16,10 @@ pub(super) type Queue = Vec<StepId>;
 
 impl Run {
     pub(super) fn transition(&mut self, id: StepId, next: State) {
+        let next = match next {
+            State::Ready if self.waits_behind(id) => State::Pending,
+            next => next,
+        };
         let old = std::mem::replace(&mut self.step_mut(id).state, next);
         self.count_spender(id, &old);
         self.leave(id, &old);
@@ -107,6 +111,7 @@ impl Run {
 
     pub(super) fn drain(&mut self, mut queue: Queue, now: u64) {
         while let Some(id) = queue.pop() {
+            self.made_again(id);
             match self.step(id).item {
                 Some((fan, _)) => self.item_settled(fan, id, &mut queue, now),
                 None => self.member_settled(id, &mut queue, now),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::budget::Amount;
 use crate::digest::Digest;
-use crate::event::{Ask, Payload};
+use crate::event::{Aside, Ask, Payload};
 use crate::policy::FailureClass;
 use crate::port::Usage;
 use crate::run::{Called, Calls, DemandId, PhaseId, ScopeId};
@@ -196,6 +196,8 @@ pub enum Output {
         artifacts: Vec<String>,
         /// Whether the project's files were others afterwards, where somebody looked.
         changed: Option<bool>,
+        /// Its file is not where the template says.
+        aside: Option<Box<Aside>>,
     },
     /// A fan-out's results in item order; `None` for an item that failed but was tolerated.
     List {
@@ -207,6 +209,11 @@ pub enum Output {
         phases: Vec<PhaseOutput>,
         sha: Digest,
     },
+    /// A list or phases that were put together before the journal was lost, as one value; `sha` is what it was.
+    Whole {
+        result: Payload,
+        sha: Digest,
+    },
 }
 
 /// A phase's results: its id, then each operation's id and output.
@@ -215,7 +222,14 @@ pub type PhaseOutput = (Arc<str>, Vec<(Arc<str>, Arc<Output>)>);
 impl Output {
     /// A result that is nothing but itself.
     pub fn leaf(result: Payload) -> Output {
-        Output::Leaf { result, full: None, artifacts: Vec::new(), changed: None }
+        Output::Leaf { result, full: None, artifacts: Vec::new(), changed: None, aside: None }
+    }
+
+    /// The same result with its files elsewhere.
+    pub fn moved(&self, files: Vec<String>, aside: Option<Aside>) -> Option<Output> {
+        let Output::Leaf { result, full, changed, .. } = self else { return None };
+        let (result, full, aside) = (result.clone(), full.clone(), aside.map(Box::new));
+        Some(Output::Leaf { result, full, artifacts: files, changed: *changed, aside })
     }
 
     pub fn list(items: Vec<Option<Arc<Output>>>) -> Output {
@@ -244,7 +258,7 @@ impl Output {
                 let any = all.contains(&Some(true));
                 (any || (!all.is_empty() && !all.contains(&None))).then_some(any)
             }
-            Output::Null | Output::Phases { .. } => None,
+            Output::Null | Output::Phases { .. } | Output::Whole { .. } => None,
         }
     }
 
@@ -257,7 +271,7 @@ impl Output {
         match self {
             Output::Null => Output::none(),
             Output::Leaf { result, .. } => result.sha,
-            Output::List { sha, .. } | Output::Phases { sha, .. } => *sha,
+            Output::List { sha, .. } | Output::Phases { sha, .. } | Output::Whole { sha, .. } => *sha,
         }
     }
 }

@@ -370,7 +370,7 @@ fn an_edit_keeps_what_was_finished_by_key() {
     assert_eq!(story.wanted(), ["b/urgent", "b/long", "b/short"]);
     assert!(story.run.memo.contains_key(&Digest::of(b"a/short")));
     let key = Digest::of(b"a/short");
-    story.tell(StepReused { step: "b/short".into(), key, parts: BTreeMap::new().into() });
+    story.tell(StepReused::new("b/short".into(), key, BTreeMap::new()));
     assert_eq!(story.state("b/short"), "succeeded");
     assert_eq!(story.run.tally.reused, 1);
     story.refold();

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use sage_core::run::Unowned;
+use sage_core::event::PauseReason;
+use sage_core::run::{Status, Unowned};
 
 use super::record::{Over, Record};
 use super::restart::{self, Restart};
@@ -38,7 +39,9 @@ impl Engine {
     /// Neither stopped nor waiting for a person, as far as its record and the length of its journal tell.
     pub fn goes_on(&self, record: &Record) -> bool {
         let quiet = |bytes| self.journal_bytes(&record.run) == bytes;
-        record.over.is_none() && !record.quiet_bytes.is_some_and(quiet)
+        let stopped_by_shutdown =
+            record.is_of_another_boot() && !matches!(record.over, Some(Over::GaveUp { .. }));
+        stopped_by_shutdown || (record.over.is_none() && !record.quiet_bytes.is_some_and(quiet))
     }
 
     /// Decides about one run in the background, while nobody else can decide about it.
@@ -47,6 +50,17 @@ impl Engine {
             Some(record) => self.look(record),
             // It ended, or a person took it, a moment ago.
             None => (None, Look::Over),
+        })
+    }
+
+    /// Its owner could not be started: nothing of it is counted.
+    pub fn not_started(&self, feature: &str) -> io::Result<()> {
+        self.records().change(feature, |record| {
+            let without = |mut record: Record| {
+                record.starts.pop();
+                record
+            };
+            (record.map(without), ())
         })
     }
 
@@ -62,6 +76,7 @@ impl Engine {
     }
 
     fn look(&self, record: Record) -> (Option<Record>, Look) {
+        let record = record.in_this_boot();
         if record.over.is_some() {
             return (Some(record), Look::Over);
         }
@@ -78,11 +93,18 @@ impl Engine {
             Err(error) => return self.restart(record.clone(), record.settled, &error.to_string()),
         };
         let run = &snapshot.run;
+        let interrupted = matches!(run.status, Status::Paused { reason: PauseReason::Interrupted, .. });
         match run.unowned(record.no_wait) {
+            Unowned::Waits if interrupted && record.after_reboot => {
+                self.restart(record, run.tally.settled, "its process died each time")
+            }
             Unowned::Closed => (None, Look::Gone(run.status.name())),
-            Unowned::Waits => (Some(Record { quiet_bytes: Some(bytes), ..record }), Look::Waits),
+            Unowned::Waits => {
+                let record = Record { quiet_bytes: Some(bytes), after_reboot: false, ..record };
+                (Some(record), Look::Waits)
+            }
             Unowned::GoesOn => {
-                let mut record = record;
+                let mut record = Record { after_reboot: false, ..record };
                 // Its last owner did not die: it left, and a person has acted since.
                 if record.quiet_bytes.take().is_some() {
                     record.starts.clear();
@@ -100,6 +122,7 @@ impl Engine {
                 let replaced = u32::from(!record.starts.is_empty());
                 let mut record = restart::started(record, settled, now);
                 record.restarts += replaced;
+                record.boot_id = lock::boot_id();
                 (Some(record.clone()), Look::Start(record))
             }
             Restart::Never => {

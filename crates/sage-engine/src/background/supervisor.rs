@@ -97,7 +97,12 @@ impl Supervisor {
                 self.children.push((feature.clone(), child));
                 Told::Started { feature, pid }
             }
-            Err(why) => Told::Failed { feature, why },
+            Err(why) => {
+                // The machine's trouble, not the run's: it is tried again later, however often.
+                let _ = self.engine.not_started(&feature);
+                self.later.insert(feature.clone(), self.engine.clock.now_ms() + TROUBLE_MS);
+                Told::Failed { feature, why }
+            }
         }
     }
 

@@ -5,8 +5,8 @@
 //! .sage/cache/<cache key>.json     one result, with its age, its price and a checksum
 //! .sage/cache/stats.json           how often there was one, over all runs
 //! ```
-//! What must stay true: nothing here can fail a run; an entry is whole or is not used; many processes may read,
-//! write and remove at once, because every change is one rename or one removal.
+//! What must stay true: nothing here can fail a run; an entry is whole and this user's, or is not used; many
+//! processes may read, write and remove at once, because every change is one rename or one removal.
 
 mod collect;
 mod entry;
@@ -29,6 +29,7 @@ pub(crate) use take::{Conditions, Hit, Looked};
 
 use crate::vfs::Vfs;
 use files::Memo;
+use sage_core::seal::Key;
 
 pub const DAY_MS: u64 = 86_400_000;
 pub const DEFAULT_TTL_MS: u64 = 30 * DAY_MS;
@@ -52,11 +53,16 @@ impl Default for CacheConfig {
     }
 }
 
+/// Why nothing can be kept or taken without a key.
+const UNSEALED: &str = "results cannot be sealed: there is no user key";
+
 /// A project's cache. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Cache {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
+    /// The user's: entries are sealed with it.
+    key: Option<Key>,
     pub config: CacheConfig,
     /// Somebody sits there who can be asked whether a result that is too old will do.
     pub asks: bool,
@@ -68,9 +74,9 @@ pub struct Cache {
 
 impl Cache {
     /// Touches nothing: the directory is made when it is needed.
-    pub fn new(vfs: Arc<dyn Vfs>, dir: impl Into<PathBuf>, config: CacheConfig) -> Cache {
+    pub fn new(vfs: Arc<dyn Vfs>, dir: impl Into<PathBuf>, config: CacheConfig, key: Option<Key>) -> Cache {
         let (memo, look_again_ms) = (Arc::default(), Arc::default());
-        Cache { vfs, dir: dir.into(), config, asks: false, memo, look_again_ms }
+        Cache { vfs, dir: dir.into(), key, config, asks: false, memo, look_again_ms }
     }
 
     /// For many keys at one moment.
@@ -90,6 +96,9 @@ impl Cache {
     /// Whether results can be kept here; else why not.
     pub fn check(&self) -> Result<(), String> {
         let shown = self.dir.display();
+        if self.key.is_none() {
+            return Err(UNSEALED.into());
+        }
         if self.is_strange() {
             return Err(format!("`{shown}` is not a directory"));
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use sage_core::digest::Digest;
 
-use super::{Cache, Damage, Entry, YOUNG_MS};
+use super::{Cache, Damage, Entry, UNSEALED, YOUNG_MS};
 use crate::blobs::MAX_BLOB_BYTES;
 use crate::vfs;
 
@@ -20,6 +20,8 @@ pub enum Found {
     Entry(Box<Entry>),
     /// It was there and cannot be used; it is gone now.
     Damaged(String),
+    /// This user did not write it: it is as good as nothing, until a result of ours takes its place.
+    Foreign,
 }
 
 impl Cache {
@@ -31,8 +33,9 @@ impl Cache {
     pub fn find(&self, key: &Digest) -> Found {
         let path = self.path(key);
         let damage = match self.vfs.read(&path, MAX_BLOB_BYTES) {
-            Ok(bytes) => match Entry::open(&bytes) {
+            Ok(bytes) => match self.open(&bytes) {
                 Ok(entry) if entry.key == *key => return Found::Entry(Box::new(entry)),
+                Err(Damage::Foreign) => return Found::Foreign,
                 Ok(_) => Damage::Misplaced.to_string(),
                 Err(damage) => damage.to_string(),
             },
@@ -44,8 +47,13 @@ impl Cache {
         Found::Damaged(damage)
     }
 
+    fn open(&self, bytes: &[u8]) -> Result<Entry, Damage> {
+        self.key.as_ref().map_or(Err(Damage::Foreign), |key| Entry::open(bytes, key))
+    }
+
     pub fn put(&self, entry: &Entry) -> io::Result<()> {
-        let bytes = entry.seal().map_err(io::Error::other)?;
+        let key = self.key.as_ref().ok_or_else(|| io::Error::other(UNSEALED))?;
+        let bytes = entry.seal(key).map_err(io::Error::other)?;
         if bytes.len() as u64 > self.config.max_bytes {
             return Err(io::Error::other("the result is larger than the cache"));
         }
@@ -68,7 +76,12 @@ impl Cache {
         names.iter().filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok()).collect()
     }
 
-    /// All entries that are whole, with the size of their files, those that were used last first.
+    /// Those of other users: nobody takes them.
+    pub fn foreign(&self) -> Vec<Digest> {
+        self.keys().into_iter().filter(|key| matches!(self.find(key), Found::Foreign)).collect()
+    }
+
+    /// All entries of this user that are whole, with the size of their files, those that were used last first.
     pub fn entries(&self) -> Vec<(Entry, u64)> {
         let sized = |key: Digest| {
             let bytes = self.vfs.metadata(&self.path(&key)).ok()?.len;
@@ -116,6 +129,9 @@ impl Cache {
         let mut total: u64 = self.keys().iter().map(size).sum();
         if total <= self.config.max_bytes {
             return;
+        }
+        for key in self.foreign() {
+            total -= self.remove(&key).unwrap_or(0).min(total);
         }
         for (entry, bytes) in self.entries().into_iter().rev() {
             if total <= self.config.max_bytes {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sage_core::digest::Digest;
-use sage_core::event::{CacheMiss, Paid, Payload};
+use sage_core::event::{Aside, CacheMiss, Paid, Payload};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Cache, Entry, Found, Ticket};
 use crate::blobs::Blobs;
+use crate::output::{Content, Outputs, Target, Written};
 use crate::perform;
 use crate::results::{ResultError, pack_canonical, text_of};
 
@@ -25,7 +26,19 @@ pub struct Hit {
     pub result: Payload,
     pub full: Option<Payload>,
     pub artifacts: Vec<String>,
+    /// Its file is not where the template says.
+    pub aside: Option<Aside>,
     pub saved: Paid,
+}
+
+impl Hit {
+    /// Its result was written for this run.
+    pub fn written(self, written: Option<Written>) -> Hit {
+        match written {
+            Some(Written { path, aside }) => Hit { artifacts: vec![path], aside, ..self },
+            None => self,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -37,8 +50,8 @@ pub enum Looked {
 /// What has to be true of the project for a result to be taken.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
-    /// A file that gets the result's text: as the attempt would have written it.
-    pub output: Option<String>,
+    /// A file that gets the result's text, as the attempt would have written it, and who writes it.
+    pub output: Option<(Target, Arc<Outputs>)>,
     /// Files that are expected to be there.
     pub files: Vec<String>,
     /// Nobody waits for the answer any more: by now the step may have written its output itself.
@@ -63,16 +76,17 @@ impl Cache {
         }
         let entry = match self.find(&key) {
             Found::Entry(entry) => entry,
-            Found::Nothing => return miss(None),
+            Found::Nothing | Found::Foreign => return miss(None),
             Found::Damaged(why) => return miss(Some(why)),
         };
         // The step's own word of today counts, not the one of the day it was made.
         let left = ticket.ttl_ms.checked_sub(entry.age_ms(now_ms)).filter(|left| *left > 0);
-        if left.is_none() || conditions.meet(&entry, project).is_err() {
+        if left.is_none() {
             return miss(None);
         }
+        let Ok(written) = conditions.meet(&entry, project) else { return miss(None) };
         match hit(&entry, left, blobs, now_ms) {
-            Ok(hit) => Looked::Hit(Box::new(hit)),
+            Ok(hit) => Looked::Hit(Box::new(hit.written(written))),
             Err(error) => miss(Some(error.to_string())),
         }
     }
@@ -150,14 +164,16 @@ fn hit(entry: &Entry, left: Option<u64>, blobs: &Blobs, now_ms: u64) -> Result<H
         result: pack_canonical(entry.result.get(), blobs)?,
         full: entry.full.as_ref().map(|full| pack_canonical(full.get(), blobs)).transpose()?,
         artifacts: entry.artifacts.clone(),
+        aside: None,
         saved: entry.paid.clone(),
     })
 }
 
 impl Conditions {
     /// Makes sure of the files, and writes the output.
-    fn meet(&self, entry: &Entry, project: &Path) -> Result<(), String> {
-        let output = self.output.as_ref().map(|path| perform::inside(project, path)).transpose()?;
+    fn meet(&self, entry: &Entry, project: &Path) -> Result<Option<Written>, String> {
+        let output =
+            self.output.as_ref().map(|(target, _)| perform::inside(project, &target.path)).transpose()?;
         for file in &self.files {
             let path = perform::inside(project, file)?;
             if output.as_ref() != Some(&path) && !path.exists() {
@@ -167,11 +183,10 @@ impl Conditions {
         if self.given_up.load(Ordering::Relaxed) {
             return Err("it took too long".into());
         }
-        if let Some(path) = &self.output {
-            let text = entry.full.as_ref().unwrap_or(&entry.result).get();
-            let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-            perform::write_output(project, path, &value)?;
-        }
-        Ok(())
+        let Some((target, outputs)) = &self.output else { return Ok(None) };
+        let text = entry.full.as_ref().unwrap_or(&entry.result).get();
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let written = outputs.write(target, &Content::of(&value, None)?);
+        written.map(Some).map_err(|refused| refused.to_string())
     }
 }

@@ -74,7 +74,12 @@ impl Gc<'_> {
 
     /// Results that no run has used for so long.
     pub(super) fn sweep_cache(&mut self) {
-        let cache = Cache::new(self.engine.vfs.clone(), self.engine.project.cache(), CacheConfig::default());
+        let cache = Cache::new(
+            self.engine.vfs.clone(),
+            self.engine.project.cache(),
+            CacheConfig::default(),
+            self.engine.key.clone(),
+        );
         for path in cache.unused(|at| since_epoch_ms(at).is_some_and(|at| self.is_old(at))) {
             self.remove_file(Category::Cache, &path);
         }

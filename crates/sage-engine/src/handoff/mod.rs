@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use sage_core::handoff::{Chain, Entry, Handoff, Index, Problem, Refusal, Status, Transition, check_parties};
 use sage_core::wire::rfc3339;
+use sage_fence::{Fence, Refused};
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -206,16 +207,21 @@ impl Store {
         Ok(Done { value: handoff, notes })
     }
 
-    /// Locations and artifacts that are not there. What is no text has been complained about already.
+    /// Locations and artifacts that are not files of the project. Fields that are not text are reported elsewhere.
     fn missing_files(&self, draft: &Value) -> Vec<Problem> {
         let deliverable = &draft["deliverable"];
-        let is_there = |path: &str| path.contains("://") || self.project.root.join(path).exists();
+        let fence = Fence::new(&self.project.root);
+        let problem = |path: &str| match fence.locate(Path::new(path)) {
+            _ if path.contains("://") => None,
+            Ok(inside) if fence.root().join(&inside).exists() => None,
+            Err(Refused::Outside(_)) => Some("is outside the project"),
+            _ => Some("does not exist"),
+        };
         let mut problems = Vec::new();
         let mut check = |field: String, value: &Value| {
-            if let Some(path) =
-                value.as_str().map(str::trim).filter(|path| !path.is_empty() && !is_there(path))
-            {
-                problems.push(Problem::new(field, format!("does not exist: {}", path.escape_debug())));
+            let path = value.as_str().map(str::trim).filter(|path| !path.is_empty());
+            if let Some((path, what)) = path.and_then(|path| Some((path, problem(path)?))) {
+                problems.push(Problem::new(field, format!("{what}: {}", path.escape_debug())));
             }
         };
         check("deliverable.location".into(), &deliverable["location"]);

@@ -136,11 +136,11 @@ fn gather(run: &Run, id: StepId, results: &mut Vec<KeptResult>, bytes: &mut usiz
     let step = run.step(id);
     match (step.children.as_deref(), step.key, step.output.as_deref()) {
         _ if !step.state.ok() => {}
-        (None, Some(key), Some(Output::Leaf { result, full, artifacts, changed })) if !step.degraded => {
+        (None, Some(key), Some(Output::Leaf { result, full, artifacts, changed, .. })) if !step.degraded => {
             let size = |payload: &Payload| payload.json.as_ref().map_or(0, |json| json.get().len());
             *bytes += AROUND_BYTES + size(result) + full.as_ref().map_or(0, size);
             let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());
-            results.push(KeptResult { key, result, full, artifacts, changed: *changed });
+            results.push(KeptResult { key, step: None, result, full, artifacts, changed: *changed });
         }
         (Some(Children::Items { .. } | Children::Scope(_)), ..) => {
             run.children(id).into_iter().for_each(|child| gather(run, child, results, bytes));

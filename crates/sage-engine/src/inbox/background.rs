@@ -35,8 +35,13 @@ impl Background {
     pub fn start(inbox: Inbox, handler: Arc<dyn Handler>) -> Background {
         let shared = Arc::new(Shared::default());
         let theirs = shared.clone();
-        let thread = std::thread::spawn(move || theirs.work(Delivery::new(inbox, handler)));
-        Background { shared, thread: Some(thread) }
+        let work = move || theirs.work(Delivery::new(inbox, handler));
+        // Without a thread the wakes stay where they are, and the next owner delivers them.
+        let thread = std::thread::Builder::new().spawn(work);
+        if let Err(error) = &thread {
+            shared.lock().problem = Some(error.to_string());
+        }
+        Background { shared, thread: thread.ok() }
     }
 
     /// Delivers what is there, then ends. Gives what was done, and the last problem if there was one.

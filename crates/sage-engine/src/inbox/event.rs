@@ -70,9 +70,10 @@ fn needs_a_person(paused: &RunPaused) -> bool {
         | PauseReason::Unknown
         | PauseReason::Join
         | PauseReason::Timeout
-        | PauseReason::Storage
         | PauseReason::Budget => true,
         PauseReason::Quota | PauseReason::Breaker => paused.until.is_none(),
+        // It goes on by itself, but only once somebody has made room.
+        PauseReason::Storage | PauseReason::System => true,
         PauseReason::User | PauseReason::Interrupted | PauseReason::Sleep => false,
     }
 }
@@ -83,7 +84,8 @@ fn paused_text(paused: &RunPaused) -> String {
         PauseReason::Unknown => "a person must judge a step: it was cut off, or its check could not be made",
         PauseReason::Join => "too few steps of a phase succeeded",
         PauseReason::Timeout => "its time is used up",
-        PauseReason::Storage => "its state cannot be saved",
+        PauseReason::Storage => "a disk is full or cannot be written",
+        PauseReason::System => "the machine has no resources left",
         PauseReason::Budget => "a budget has no room",
         PauseReason::Quota => "a quota is used up",
         PauseReason::Breaker => "a target is switched off",

@@ -6,6 +6,8 @@
 
 use std::io::BufRead;
 
+use sage_core::seal::Sealed;
+
 use super::record::{self, BadLine, JOIN, MAX_LINE_BYTES, Record};
 use super::{Head, JournalError};
 
@@ -13,6 +15,7 @@ use super::{Head, JournalError};
 #[derive(Debug)]
 pub struct Reader {
     head: Head,
+    sealed: Option<Sealed>,
     epoch: u64,
     lines: u64,
     /// The end of the last verified line.
@@ -23,7 +26,15 @@ pub struct Reader {
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { head: Head::EMPTY, epoch: 0, lines: 0, offset: 0, partial: Vec::new(), broken: false }
+        Self {
+            head: Head::EMPTY,
+            sealed: None,
+            epoch: 0,
+            lines: 0,
+            offset: 0,
+            partial: Vec::new(),
+            broken: false,
+        }
     }
 }
 
@@ -37,6 +48,12 @@ impl Reader {
     #[must_use]
     pub fn head(&self) -> Head {
         self.head
+    }
+
+    /// The seal of the last verified record.
+    #[must_use]
+    pub fn sealed(&self) -> Option<&Sealed> {
+        self.sealed.as_ref()
     }
 
     /// The epoch of the last verified record; 0 before the first.
@@ -119,6 +136,7 @@ impl Reader {
             return Err(self.fail(&what).into());
         }
         self.head = record.head();
+        self.sealed = record.sealed;
         self.epoch = record.epoch;
         self.lines += 1;
         self.offset += line.len() as u64 + 1;

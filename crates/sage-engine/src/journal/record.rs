@@ -3,7 +3,9 @@
 //! Both are by hand, on bytes: the hash covers exact bytes, so a line has exactly one form, and anything else
 //! is damage. Reading never trusts a byte before the hash has been checked.
 
+use sage_core::seal::{Key, SEAL_HEX_LEN, Seal, Sealed};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::{Head, JournalError};
 use crate::digest::{Digest, HEX_LEN};
@@ -20,10 +22,14 @@ pub(super) const START: &[u8] = b"{\"v\":";
 /// What joins a record to the batch of the one before it. Not covered by the hash.
 pub(super) const JOIN: u8 = b' ';
 
+const SEAL_KEY: &[u8] = b",\"seal\":\"";
+const SEAL_END: &[u8] = b"\"";
+/// `,"seal":"<32 hex>"`
+const SEAL_LEN: usize = SEAL_KEY.len() + SEAL_HEX_LEN + SEAL_END.len();
 const SHA_KEY: &[u8] = b",\"sha\":\"";
 const END: &[u8] = b"\"}";
 /// `,"sha":"<64 hex>"}`
-const SEAL_LEN: usize = SHA_KEY.len() + HEX_LEN + END.len();
+const SHA_LEN: usize = SHA_KEY.len() + HEX_LEN + END.len();
 const MAX_KIND_LEN: usize = 64;
 
 /// A verified record, borrowed from the bytes that were read.
@@ -38,6 +44,8 @@ pub struct Record<'a> {
     pub data: &'a str,
     pub prev: Digest,
     pub sha: Digest,
+    /// Absent where the writer had no key.
+    pub sealed: Option<Sealed>,
 }
 
 impl Record<'_> {
@@ -74,6 +82,7 @@ pub(super) fn encode(
     out: &mut Vec<u8>,
     header: &Header<'_>,
     data: &impl Serialize,
+    key: Option<&Key>,
 ) -> Result<Digest, JournalError> {
     let kind = || header.kind.to_owned();
     if !is_kind(header.kind.as_bytes()) {
@@ -99,16 +108,30 @@ pub(super) fn encode(
     if out[data_start..].contains(&b'\n') {
         return Err(JournalError::LineBreak { kind: kind() });
     }
-    let bytes = out.len() - start + SEAL_LEN;
+    let bytes = out.len() - start + SEAL_LEN + SHA_LEN;
     if bytes > MAX_LINE_BYTES {
         return Err(JournalError::TooLong { kind: kind(), bytes });
     }
-    let sha = Digest::of(&out[start..]);
+    Ok(finish(out, start, key))
+}
+
+/// Seals and hashes the line that begins at `start`, reading its bytes once.
+fn finish(out: &mut Vec<u8>, start: usize, key: Option<&Key>) -> Digest {
+    let mut hash = Sha256::new_with_prefix(&out[start..]);
+    if let Some(key) = key {
+        let seal = key.seal(&Digest(hash.clone().finalize().into()));
+        let sealed = out.len();
+        out.extend_from_slice(SEAL_KEY);
+        out.extend_from_slice(&seal.hex());
+        out.extend_from_slice(SEAL_END);
+        hash.update(&out[sealed..]);
+    }
+    let sha = Digest(hash.finalize().into());
     out.extend_from_slice(SHA_KEY);
     out.extend_from_slice(&sha.hex());
     out.extend_from_slice(END);
     out.push(b'\n');
-    Ok(sha)
+    sha
 }
 
 /// Decimal, straight into the buffer: `write!` costs more than the rest of the header.
@@ -136,18 +159,19 @@ fn is_kind_byte(byte: u8) -> bool {
 
 /// Reads a line without its line break and its join mark. Says nothing about the chain.
 pub(super) fn parse(line: &[u8]) -> Result<Record<'_>, BadLine> {
-    let body_len = line.len().checked_sub(SEAL_LEN).ok_or(BadLine::Malformed("too short for a record"))?;
-    let (body, seal) = line.split_at(body_len);
-    let sha = seal
+    let body_len = line.len().checked_sub(SHA_LEN).ok_or(BadLine::Malformed("too short for a record"))?;
+    let (hashed, end) = line.split_at(body_len);
+    let sha = end
         .strip_prefix(SHA_KEY)
         .and_then(|rest| rest.strip_suffix(END))
         .and_then(|hex| Digest::from_hex(hex).ok())
         .ok_or(BadLine::Malformed("does not end with a SHA-256"))?;
+    let (body, seal) = split_seal(hashed)?;
     let mut fields = Fields(body);
     let version = fields.after(START)?.number()?;
     if version != VERSION {
         // A flipped bit may turn 1 into 3: only a line that is whole may claim to be newer.
-        check_sha(body, &sha)?;
+        check_sha(body, hashed, &sha)?;
         return Err(if version > VERSION {
             BadLine::Newer(version)
         } else {
@@ -160,13 +184,30 @@ pub(super) fn parse(line: &[u8]) -> Result<Record<'_>, BadLine> {
     let ts_ms = fields.after(b"\",\"ts\":")?.number()?;
     let kind = fields.after(b",\"kind\":\"")?.kind()?;
     let data = fields.after(b"\",\"data\":")?.0;
-    check_sha(body, &sha)?;
+    let content = check_sha(body, hashed, &sha)?;
     let data = std::str::from_utf8(data).map_err(|_| BadLine::Malformed("`data` is not UTF-8"))?;
-    Ok(Record { seq, epoch, ts_ms, kind, data, prev, sha })
+    let sealed = seal.map(|seal| Sealed { content, seal });
+    Ok(Record { seq, epoch, ts_ms, kind, data, prev, sha, sealed })
 }
 
-fn check_sha(body: &[u8], sha: &Digest) -> Result<(), BadLine> {
-    if Digest::of(body) == *sha { Ok(()) } else { Err(BadLine::Sha) }
+/// The part before the seal, and the seal. No JSON value ends like one: quotes inside of a string are escaped.
+fn split_seal(hashed: &[u8]) -> Result<(&[u8], Option<Seal>), BadLine> {
+    let split = hashed.len().checked_sub(SEAL_LEN).map(|at| hashed.split_at(at));
+    let Some((body, hex)) =
+        split.and_then(|(body, end)| Some((body, end.strip_prefix(SEAL_KEY)?.strip_suffix(SEAL_END)?)))
+    else {
+        return Ok((hashed, None));
+    };
+    let seal = Seal::from_hex(hex).ok_or(BadLine::Malformed("`seal` is not as it is written"))?;
+    Ok((body, Some(seal)))
+}
+
+/// The hash of what a seal covers, once that of the whole line is right.
+fn check_sha(body: &[u8], hashed: &[u8], sha: &Digest) -> Result<Digest, BadLine> {
+    let mut hash = Sha256::new_with_prefix(body);
+    let content = Digest(hash.clone().finalize().into());
+    hash.update(&hashed[body.len()..]);
+    if hash.finalize()[..] == sha.0 { Ok(content) } else { Err(BadLine::Sha) }
 }
 
 /// What is left to read of a line.

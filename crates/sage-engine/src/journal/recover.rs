@@ -11,11 +11,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_core::seal::Sealed;
+
 use super::reader::Reader;
 use super::record::{self, BadLine, JOIN, Record, START};
+use super::watermark::Watermark;
 use super::writer::{Journal, JournalFile};
-use super::{FILE_NAME, Head, JournalError, QUARANTINE};
+use super::{FILE_NAME, Head, JournalError, QUARANTINE, Sealing};
 use crate::vfs::{self, Vfs};
+
+/// What an owner makes in the run's directory once the first record is durable.
+const AFTER_FIRST_RECORD: &[&str] = &["children.lock", "control", "steps"];
 
 /// Read at a time: large enough to be quick, small enough to hold a thousand at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -53,6 +59,8 @@ pub struct Torn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
     pub head: Head,
+    /// The seal of the last record.
+    pub sealed: Option<Sealed>,
     pub epoch: u64,
     /// Bytes of good records.
     pub good_bytes: u64,
@@ -63,16 +71,22 @@ pub struct Checked {
 /// Verifies the journal in `dir` and opens it for writing.
 ///
 /// `on_record` sees every good record in order; after an error, what it saw must be dropped. `watermark` is the
-/// last record known to be acknowledged.
+/// last record known to be acknowledged. A journal of somebody else is refused before anything on disk changes,
+/// unless `sealing` accepts it.
 pub fn recover<E: From<JournalError>>(
     vfs: &Arc<dyn Vfs>,
     dir: &Path,
     watermark: Option<Head>,
+    sealing: &Sealing,
     on_record: impl FnMut(Record<'_>) -> Result<(), E>,
 ) -> Result<Recovered, E> {
     let path = dir.join(FILE_NAME);
     let survey = survey(vfs.as_ref(), &path, watermark, on_record)?;
-    Ok(open(vfs.as_ref(), dir, path, &survey, watermark)?)
+    // Without a record there is nothing in it to be believed.
+    if survey.head != Head::EMPTY && !sealing.admits(survey.sealed.as_ref()) {
+        return Err(JournalError::Foreign { path }.into());
+    }
+    Ok(open(vfs.as_ref(), dir, path, &survey, watermark, sealing)?)
 }
 
 /// Verifies the journal in `dir` and changes nothing, also while its owner writes.
@@ -85,6 +99,7 @@ pub fn check<E: From<JournalError>>(
     let survey = survey(vfs, &dir.join(FILE_NAME), watermark, on_record)?;
     Ok(Checked {
         head: survey.head,
+        sealed: survey.sealed,
         epoch: survey.epoch,
         good_bytes: survey.good_bytes,
         tail_bytes: survey.tail.len() as u64,
@@ -94,6 +109,7 @@ pub fn check<E: From<JournalError>>(
 /// A journal as it was found, judged fit to go on.
 struct Survey {
     head: Head,
+    sealed: Option<Sealed>,
     epoch: u64,
     good_bytes: u64,
     tail: Vec<u8>,
@@ -118,14 +134,13 @@ fn survey<E: From<JournalError>>(
     mut on_record: impl FnMut(Record<'_>) -> Result<(), E>,
 ) -> Result<Survey, E> {
     let mut reader = Reader::new();
+    let mut watermark = Watermark::new(watermark);
     let mut sink = |record: Record<'_>| {
-        let have = record.head();
-        match watermark {
-            Some(want) if want.seq == have.seq && want != have => {
-                Err(Stop::Journal(JournalError::LostAcked { have, want }))
-            }
-            _ => on_record(record).map_err(Stop::Caller),
+        watermark.see(&record);
+        if watermark.is_contradicted() && !watermark.is_replaced_in(vfs, path)? {
+            watermark.judge(record.head())?;
         }
+        on_record(record).map_err(Stop::Caller)
     };
     let damage = loop {
         let piece =
@@ -141,12 +156,24 @@ fn survey<E: From<JournalError>>(
         }
     };
     let tail = read_tail(vfs, path, &reader, damage)?;
-    match watermark {
-        Some(want) if reader.head().seq < want.seq => {
-            Err(JournalError::LostAcked { have: reader.head(), want }.into())
-        }
-        _ => Ok(Survey { head: reader.head(), epoch: reader.epoch(), good_bytes: reader.offset(), tail }),
+    watermark.judge(reader.head())?;
+    // The first write cannot have been torn if something was done after it.
+    if reader.head() == Head::EMPTY && has_begun(vfs, vfs::parent(path)) {
+        let what = if tail.is_empty() { "it is empty" } else { "no record can be read" };
+        return Err(JournalError::Corrupt { line: 1, offset: 0, what: what.into() }.into());
     }
+    Ok(Survey {
+        head: reader.head(),
+        sealed: reader.sealed().copied(),
+        epoch: reader.epoch(),
+        good_bytes: reader.offset(),
+        tail,
+    })
+}
+
+/// Whether the run's directory holds what is only made after the first record is durable.
+fn has_begun(vfs: &dyn Vfs, dir: &Path) -> bool {
+    vfs.list(dir).is_ok_and(|names| names.iter().any(|name| AFTER_FIRST_RECORD.contains(&name.as_str())))
 }
 
 /// The bytes after the good records, if a torn write explains them.
@@ -185,7 +212,9 @@ fn was_whole(tail: &[u8], offset: u64) -> bool {
             if tried > MAX_CANDIDATES {
                 return true;
             }
-            let good = matches!(record::parse(&line_body[at..]), Ok(_) | Err(BadLine::Newer(_)));
+            // Also with another line end: somebody has converted the file.
+            let text = line_body[at..].strip_suffix(b"\r").unwrap_or(&line_body[at..]);
+            let good = matches!(record::parse(text), Ok(_) | Err(BadLine::Newer(_)));
             let joined = at.checked_sub(1).is_some_and(|before| matches!(line_body[before], JOIN | 0));
             if good && !(joined && has_hole(&tail[..start + at], offset)) {
                 return true;
@@ -217,6 +246,7 @@ fn open(
     path: PathBuf,
     survey: &Survey,
     watermark: Option<Head>,
+    sealing: &Sealing,
 ) -> Result<Recovered, JournalError> {
     let torn = match survey.tail.len() {
         0 => untold(vfs, dir, survey).map_err(JournalError::io("look into", &dir.join(QUARANTINE)))?,
@@ -235,7 +265,7 @@ fn open(
         vfs::sync_between(vfs, vfs::parent(dir), dir).map_err(JournalError::io("sync", dir))?;
     }
     Ok(Recovered {
-        journal: Journal::resume(survey.head, survey.epoch.saturating_add(1)),
+        journal: Journal::resume(sealing, survey.head, survey.epoch.saturating_add(1)),
         file: JournalFile::resume(path, file, survey.head, survey.good_bytes),
         torn: torn.map(|(saved_to, bytes)| Torn {
             seq: survey.head.seq + 1,

@@ -5,6 +5,8 @@ mod damage;
 mod faults;
 mod on_disk;
 mod power;
+mod salvaged;
+mod seals;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +27,15 @@ fn file() -> PathBuf {
     dir().join(FILE_NAME)
 }
 
+/// The key of this user.
+fn key() -> Key {
+    Key::new(&[7; 32])
+}
+
+fn sealing() -> Sealing {
+    Sealing::new(Some(&key()), "one")
+}
+
 /// A journal with its content, so that any part that comes back can be compared.
 struct Reference {
     bytes: Vec<u8>,
@@ -37,7 +48,7 @@ struct Reference {
 impl Reference {
     /// One record per number, in batches of these sizes. `width` pads the records.
     fn new(batches: &[usize], width: usize) -> Self {
-        let mut journal = Journal::new();
+        let mut journal = Journal::new(&sealing());
         let mut reference =
             Self { bytes: Vec::new(), starts: vec![0], values: Vec::new(), heads: Vec::new() };
         for &count in batches {
@@ -89,7 +100,7 @@ fn judge(reference: &Reference, bytes: &[u8], watermark: Option<Head>) -> Outcom
     sim.plant(&file(), bytes).unwrap();
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
     let mut good = 0;
-    let result = recover(&vfs, dir(), watermark, |record| {
+    let result = recover(&vfs, dir(), watermark, &sealing(), |record| {
         let value: Value = serde_json::from_str(record.data).unwrap();
         assert_eq!(value, reference.values[good], "a record that was never written");
         assert_eq!(record.seq, good as u64 + 1);
@@ -126,7 +137,7 @@ fn recover_values(
     watermark: Option<Head>,
 ) -> Result<(Recovered, Vec<Value>), JournalError> {
     let mut values = Vec::new();
-    let recovered = recover(vfs, dir(), watermark, |record| {
+    let recovered = recover(vfs, dir(), watermark, &sealing(), |record| {
         values.push(serde_json::from_str(record.data).unwrap());
         Ok::<_, JournalError>(())
     })?;

@@ -9,15 +9,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_core::seal::Key;
 use serde::Serialize;
 
 use super::record::{self, Header, JOIN};
-use super::{FILE_NAME, Head, JournalError};
+use super::{FILE_NAME, Head, Home, JournalError, Sealing};
 use crate::vfs::{self, Vfs, VfsFile};
 
 /// The appender. Owned by the loop: no other may add records to the run.
 #[derive(Debug)]
 pub struct Journal {
+    key: Option<Key>,
     epoch: u64,
     head: Head,
     /// The head before the first pending record.
@@ -36,21 +38,15 @@ pub struct Batch {
     pub count: u64,
 }
 
-impl Default for Journal {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Journal {
     /// Of a run that starts; goes with [`JournalFile::create`].
     #[must_use]
-    pub fn new() -> Self {
-        Self::resume(Head::EMPTY, 1)
+    pub fn new(sealing: &Sealing) -> Self {
+        Self::resume(sealing, Head::EMPTY, 1)
     }
 
-    pub(super) fn resume(head: Head, epoch: u64) -> Self {
-        Self { epoch, head, taken: head, pending: Vec::new() }
+    pub(super) fn resume(sealing: &Sealing, head: Head, epoch: u64) -> Self {
+        Self { key: sealing.key.clone(), epoch, head, taken: head, pending: Vec::new() }
     }
 
     /// The last record, durable or not.
@@ -77,7 +73,7 @@ impl Journal {
         if start > 0 {
             self.pending.push(JOIN);
         }
-        match record::encode(&mut self.pending, &header, data) {
+        match record::encode(&mut self.pending, &header, data, self.key.as_ref()) {
             Ok(sha) => {
                 self.head = Head { seq: header.seq, sha };
                 Ok(header.seq)
@@ -110,6 +106,10 @@ pub struct JournalFile {
     head: Head,
     len: u64,
     failure: Option<String>,
+    /// Checked with each commit; simulations have none.
+    home: Option<Home>,
+    /// How often the file had to be written anew because its name was taken away.
+    put_back: u32,
 }
 
 impl JournalFile {
@@ -134,7 +134,19 @@ impl JournalFile {
     }
 
     pub(super) fn resume(path: PathBuf, file: Box<dyn VfsFile>, head: Head, len: u64) -> Self {
-        Self { path, file, head, len, failure: None }
+        Self { path, file, head, len, failure: None, home: None, put_back: 0 }
+    }
+
+    /// From now on every commit makes sure that the journal is where it belongs.
+    #[must_use]
+    pub fn at_home(self, home: Home) -> Self {
+        Self { home: Some(home), ..self }
+    }
+
+    /// How often it was written anew in its old place.
+    #[must_use]
+    pub fn times_put_back(&self) -> u32 {
+        self.put_back
     }
 
     /// The last durable record.
@@ -163,13 +175,34 @@ impl JournalFile {
             return Err(JournalError::OutOfOrder { have: self.head, want: batch.prev });
         }
         let len = self.len + batch.bytes.len() as u64;
-        if let Err((op, source)) = self.write(&batch.bytes, len) {
-            self.failure = Some(format!("cannot {op}: {source}"));
-            self.trim(len);
-            return Err(JournalError::Io { op, path: self.path.clone(), source });
+        if let Some(home) = &self.home {
+            home.check_owner().inspect_err(|error| self.failure = Some(error.to_string()))?;
         }
+        // A second writer: what it wrote is not torn apart by ours, and not trimmed.
+        self.measure(self.len).map_err(|failed| self.fail(failed))?;
+        if let Err(failed) = self.write(&batch.bytes, len) {
+            self.trim(len);
+            return Err(self.fail(failed));
+        }
+        self.stay_at_home().inspect_err(|error| self.failure = Some(error.to_string()))?;
         self.head = batch.last;
         self.len = len;
+        Ok(())
+    }
+
+    fn fail(&mut self, (op, source): (&'static str, io::Error)) -> JournalError {
+        self.failure = Some(format!("cannot {op}: {source}"));
+        JournalError::Io { op, path: self.path.clone(), source }
+    }
+
+    /// What was written counts only where everybody looks for it.
+    fn stay_at_home(&mut self) -> Result<(), JournalError> {
+        let Some(home) = &self.home else { return Ok(()) };
+        let there = self.file.is_at(&self.path).map_err(JournalError::io("look for", &self.path))?;
+        if !there {
+            self.file = home.put_back(&self.path, self.file.as_ref())?;
+            self.put_back += 1;
+        }
         Ok(())
     }
 
@@ -184,14 +217,18 @@ impl JournalFile {
 
     fn write(&mut self, bytes: &[u8], len: u64) -> Result<(), (&'static str, io::Error)> {
         vfs::write_all(self.file.as_mut(), bytes).map_err(|error| ("write", error))?;
-        // Catches a disk that takes bytes and forgets them, and a second writer.
+        // A second writer, or a disk that takes bytes and forgets them.
+        self.measure(len)?;
+        self.file.sync_data().map_err(|error| ("sync", error))
+    }
+
+    fn measure(&self, len: u64) -> Result<(), (&'static str, io::Error)> {
         match self.file.len().map_err(|error| ("measure", error))? {
-            found if found == len => {}
+            found if found == len => Ok(()),
             found => {
-                let message = format!("the file has {found} bytes, {len} expected");
-                return Err(("write", io::Error::other(message)));
+                let message = format!("the file has {found} bytes, {len} expected: it was changed by others");
+                Err(("write", io::Error::other(message)))
             }
         }
-        self.file.sync_data().map_err(|error| ("sync", error))
     }
 }

@@ -1,3 +1,4 @@
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 
 use super::*;

@@ -1,10 +1,12 @@
 //! Signals from outside: to a living owner through its box, else by owning the run for a moment.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sage_core::event::{OpenMode, RunOpened};
 use sage_core::run::{Run, State, Status};
+use sage_core::template::Kind;
 
 use super::{Engine, Notice, OpenError};
 use crate::control::{self, Signal};
@@ -19,9 +21,13 @@ const LOOK: Duration = Duration::from_millis(300);
 impl Engine {
     /// Tells a run to pause, to end, or what a person decided. Works with and without a living owner.
     pub async fn deliver(&self, feature: &str, signal: Signal) -> Result<Run, OpenError> {
+        self.project.refuse_strange()?;
         let snapshot = self.read(feature)?;
+        if snapshot.is_foreign && !self.accepts_foreign {
+            return Err(OpenError::Foreign(feature.into()));
+        }
         refuse_misfit(&snapshot.run, snapshot.owner.is_some(), feature, &signal)?;
-        let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal)
+        let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal, self.key.as_ref())
             .map_err(|source| OpenError::Io { what: "send the signal", source })?;
         let deadline = Instant::now() + SIGNAL_TAKEN;
         loop {
@@ -29,7 +35,7 @@ impl Engine {
             match self.lock(feature, &mut notices) {
                 // The owner may end without having looked; then the signal is ours to deliver.
                 Err(OpenError::Owned { .. }) if control::wait_taken(&sent, LOOK) => {
-                    return Ok(self.read(feature)?.run);
+                    return refuse_late(self.read(feature)?.run, &sent, &signal);
                 }
                 Err(OpenError::Owned { .. }) if Instant::now() < deadline => {}
                 Err(error) => {
@@ -43,13 +49,13 @@ impl Engine {
                 Ok(lock) => {
                     let now = self.read(feature)?;
                     if !self.vfs.exists(&sent).unwrap_or(true) {
-                        return Ok(now.run);
+                        return refuse_late(now.run, &sent, &signal);
                     }
                     if let Err(misfit) = refuse_misfit(&now.run, false, feature, &signal) {
                         self.withdraw(&sent);
                         return Err(misfit);
                     }
-                    return self.deliver_alone(feature, lock, notices).await;
+                    return refuse_late(self.deliver_alone(feature, lock, notices).await?, &sent, &signal);
                 }
             }
         }
@@ -63,10 +69,10 @@ impl Engine {
     async fn deliver_alone(
         &self,
         feature: &str,
-        lock: FeatureLock,
+        lock: Arc<FeatureLock>,
         mut notices: Vec<Notice>,
     ) -> Result<Run, OpenError> {
-        let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
         let now = self.clock.now_ms();
@@ -78,6 +84,19 @@ impl Engine {
             .await
             .map_err(|error| OpenError::Io { what: "deliver", source: std::io::Error::other(error) })
     }
+}
+
+/// Of several answers to one question the first that is durable counts: its event carries the signal's id. The
+/// senders of the others learn which one that was.
+fn refuse_late(run: Run, sent: &Path, signal: &Signal) -> Result<Run, OpenError> {
+    let Signal::Answer { step, .. } = signal else { return Ok(run) };
+    let id = sent.file_stem().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default();
+    if run.signals.contains(&id) { Ok(run) } else { Err(answered(&run, step)) }
+}
+
+fn answered(run: &Run, step: &str) -> OpenError {
+    let answer = run.find(step).and_then(|id| run.answer_of(id));
+    OpenError::Answered { feature: run.feature.clone(), step: step.into(), answer }
 }
 
 fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Result<(), OpenError> {
@@ -113,6 +132,7 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
                     },
                     None => Err(OpenError::NoQuestion { step: step.clone(), state: "running" }),
                 },
+                state if state.settled() && run.kind(id) == Kind::Approval => Err(answered(run, step)),
                 state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),
             }
         }

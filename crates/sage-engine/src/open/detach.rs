@@ -7,11 +7,15 @@ use crate::run_loop::CommitMode;
 
 impl Engine {
     pub fn records(&self) -> Records {
-        Records::new(&self.project.state())
+        Records::new(&self.project.state(), self.key.as_ref())
     }
 
     /// Starts a run and leaves it to whoever takes it next: nobody has owned it yet.
     pub fn start_detached(&self, request: StartRequest) -> Result<(Record, Vec<Notice>), OpenError> {
+        // Nobody would believe its record.
+        if self.key.is_none() {
+            return Err(OpenError::NoKey);
+        }
         let no_wait = request.no_wait;
         let Begun { run, mut journal, mut file, lock, notices } = self.begin(request)?;
         if let Some(batch) = journal.take_batch() {

@@ -27,7 +27,11 @@ impl Engine {
     fn result_in(&self, feature: &str, run: &str, path: &str) -> Option<Earlier> {
         let dir: PathBuf = self.project.run_dir(run);
         let mut fold = Fold::default();
-        journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).ok()?;
+        let checked =
+            journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).ok()?;
+        if !self.sealing(run).holds(checked.sealed.as_ref()) {
+            return None;
+        }
         let folded = fold.finish().ok().filter(|folded| folded.feature == feature)?;
         let step = folded.step(folded.find(path)?);
         // What only stood in for a result there is none here either.

@@ -8,24 +8,63 @@ use serde_json::{Map, Value};
 use super::{Engine, Fold, OpenError, Snapshot};
 use crate::blobs::Blobs;
 use crate::checkpoint::{self, CheckpointError, Loaded};
-use crate::journal::{self, Head, JournalError, Record};
+use crate::journal::{self, Head, JournalError, Origin, Record, Sealing};
 use crate::lock;
+
+const RUN_PREFIX: &str = "run_";
 
 impl Engine {
     pub fn blobs(&self, run: &str) -> Arc<Blobs> {
         Arc::new(Blobs::new(self.vfs.clone(), self.project.run_dir(run).join("blobs")))
     }
 
+    /// How the journal of a run is sealed.
+    pub(crate) fn sealing(&self, run: &str) -> Sealing {
+        Sealing::new(self.key.as_ref(), run).accepting_foreign(self.accepts_foreign)
+    }
+
     /// The newest run of a feature. The checkpoint names it; a run that died before its first checkpoint is
-    /// found by its journal.
+    /// found by its journal. One that this user wrote comes before all others, whatever their ids say.
     pub fn latest(&self, feature: &str) -> Option<String> {
         let loaded = self.load_checkpoint(feature).ok().flatten();
         let named = loaded.and_then(|loaded| text(&loaded.doc, "runId"));
+        let own = named.clone().filter(|run| self.is_own(run));
         let mut runs = self.vfs.list(&self.project.runs()).unwrap_or_default();
         runs.sort_unstable();
-        let newer = runs.into_iter().rev().take_while(|run| named.as_ref().is_none_or(|named| run > named));
-        let mut newer = newer.filter(|run| self.feature_of(run).as_deref() == Some(feature));
-        newer.next().or(named)
+        let newer = runs.into_iter().rev().take_while(|run| own.as_ref().is_none_or(|own| run > own));
+        let mut foreign = None;
+        for run in newer.filter(|run| self.feature_of(run).as_deref() == Some(feature)) {
+            if self.is_own(&run) {
+                return Some(run);
+            }
+            foreign.get_or_insert(run);
+        }
+        own.or(foreign).or(named)
+    }
+
+    fn is_own(&self, run: &str) -> bool {
+        let (dir, sealing) = (self.project.run_dir(run), self.sealing(run));
+        journal::origin(self.vfs.as_ref(), &dir, &sealing) == Origin::Own
+    }
+
+    /// A checkpoint that is not ours says nothing about our journal.
+    pub(super) fn own_checkpoint(&self, feature: &str) -> Result<Option<Loaded>, OpenError> {
+        let ours = |loaded: &Loaded| self.accepts_foreign || loaded.is_sealed(self.key.as_ref(), feature);
+        Ok(self.load_checkpoint(feature)?.filter(ours))
+    }
+
+    /// The id of a new run. It sorts after those of all runs so far, whatever the clock says: the order of ids is the
+    /// order of runs, also when the clock was set back between two of them.
+    pub(super) fn new_run_id(&self, feature: &str) -> Result<String, OpenError> {
+        let listed = match self.vfs.list(&self.project.runs()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            listed => listed.map_err(|source| OpenError::Io { what: "list the runs", source })?,
+        };
+        let named = self.load_checkpoint(feature)?.and_then(|loaded| text(&loaded.doc, "runId"));
+        let newest = listed.iter().chain(&named).filter_map(|run| run_time_ms(run)).max();
+        let ms = self.clock.now_ms().max(newest.map_or(0, |newest| newest + 1));
+        let random = ulid::Ulid::generate().random();
+        Ok(format!("{RUN_PREFIX}{}", ulid::Ulid::from_parts(ms, random)))
     }
 
     /// The checkpoint if it can be used. One of a newer sage is refused: going on without it would undo its work.
@@ -68,18 +107,35 @@ impl Engine {
     /// Reads a feature's run without touching it, also while its owner writes.
     pub fn read(&self, feature: &str) -> Result<Snapshot, OpenError> {
         // The checkpoint first: a journal that is read later can only be ahead of it.
-        let loaded = self.load_checkpoint(feature)?;
-        let run = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        let loaded = self.own_checkpoint(feature)?;
+        let run = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
         let dir = self.project.run_dir(&run);
         let mut fold = Fold::default();
         let watermark = watermark(loaded.as_ref(), &run);
         let checked =
-            journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record))?;
+            journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record));
+        let checked = checked.map_err(|error| match error {
+            OpenError::Journal(journal) if journal.is_damage() => {
+                OpenError::Damaged { feature: feature.into(), journal }
+            }
+            other => other,
+        })?;
         let owner = lock::peek(&self.project.lock(feature));
         let owner = owner.filter(|owner| owner.run == run || owner.run.is_empty());
         let detached = self.records().get(feature).filter(|record| record.run == run);
-        Ok(Snapshot { run: fold.finish()?, dir, owner, head: checked.head, detached })
+        let is_foreign = !self.sealing(&run).holds(checked.sealed.as_ref());
+        if is_foreign && self.vouches(feature, &run) {
+            let journal = JournalError::Foreign { path: dir.join(journal::FILE_NAME) };
+            return Err(OpenError::Damaged { feature: feature.into(), journal });
+        }
+        Ok(Snapshot { run: fold.finish()?, dir, owner, head: checked.head, is_foreign, detached })
     }
+}
+
+/// When a run began by its id. A time that leaves no room for later ones is of no run that we made.
+fn run_time_ms(run: &str) -> Option<u64> {
+    let id = ulid::Ulid::from_string(run.strip_prefix(RUN_PREFIX)?).ok()?;
+    Some(id.timestamp_ms()).filter(|&ms| ms < ulid::Ulid::max().timestamp_ms())
 }
 
 fn text(doc: &Map<String, Value>, field: &str) -> Option<String> {
@@ -87,7 +143,7 @@ fn text(doc: &Map<String, Value>, field: &str) -> Option<String> {
 }
 
 /// The last record of the run that is known to be acknowledged.
-pub(super) fn watermark(loaded: Option<&Loaded>, run: &str) -> Option<Head> {
+pub(crate) fn watermark(loaded: Option<&Loaded>, run: &str) -> Option<Head> {
     let doc = &loaded.filter(|loaded| text(&loaded.doc, "runId").as_deref() == Some(run))?.doc;
     serde_json::from_value(doc.get("journal")?.clone()).ok()
 }

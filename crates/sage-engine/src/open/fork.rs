@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use super::find::watermark;
 use super::{Engine, Fold, OpenError, Owned};
 use crate::blobs::Blobs;
-use crate::journal::{self, Journal, Record};
+use crate::journal::{self, Draft, Record};
 use crate::lock;
 use crate::vfs;
 
@@ -50,10 +50,9 @@ struct Prefix {
 impl Engine {
     /// Owns a new run that has taken over what the source's last run had finished.
     pub fn fork(&self, request: ForkRequest) -> Result<Owned, OpenError> {
-        let source =
-            self.latest(&request.source).ok_or_else(|| OpenError::Unknown(request.source.clone()))?;
+        let source = self.latest(&request.source).ok_or_else(|| self.unknown(&request.source))?;
         self.refuse_taken(&request.feature)?;
-        let id = format!("run_{}", ulid::Ulid::generate());
+        let id = self.new_run_id(&request.feature)?;
         let mut prefix = self.prefix(&request, &source, &id)?;
         let (forked, now) = (self.fork_event(&prefix, &request, &source)?, self.clock.now_ms());
         // Tried first: what does not fit leaves nothing behind.
@@ -67,7 +66,7 @@ impl Engine {
             forked.sessions = sessions;
         }
         let aside = self.project.forks().join(&id);
-        let made = self.make(&aside, &source, &prefix, &own, now);
+        let made = self.make(&aside, &id, &source, &prefix, &own, now);
         let placed = made.and_then(|()| self.place(&aside, &id));
         if let Err(error) = placed {
             // The error is what is worth telling; what is left here is removed by `sage gc`.
@@ -88,10 +87,14 @@ impl Engine {
 
     /// Reads the source, also while its owner writes, and folds it under the fork's name.
     fn prefix(&self, request: &ForkRequest, source: &str, id: &str) -> Result<Prefix, OpenError> {
-        let loaded = self.load_checkpoint(&request.source)?;
+        let loaded = self.own_checkpoint(&request.source)?;
         let (dir, mut prefix) = (self.project.run_dir(source), Prefix::default());
         let watermark = watermark(loaded.as_ref(), source);
-        journal::check(self.vfs.as_ref(), &dir, watermark, |record| prefix.take(record, request, id))?;
+        let checked =
+            journal::check(self.vfs.as_ref(), &dir, watermark, |record| prefix.take(record, request, id))?;
+        if !self.accepts_foreign && !self.sealing(source).holds(checked.sealed.as_ref()) {
+            return Err(OpenError::Foreign(request.source.clone()));
+        }
         match prefix.fold.run() {
             Some(_) => Ok(prefix),
             None => Err(OpenError::Unknown(request.source.clone())),
@@ -117,6 +120,7 @@ impl Engine {
     fn make(
         &self,
         aside: &Path,
+        id: &str,
         source: &str,
         prefix: &Prefix,
         own: &[Event],
@@ -126,14 +130,14 @@ impl Engine {
         let vfs = self.vfs.as_ref();
         vfs::create_dir_durable(vfs, aside).map_err(failed)?;
         self.link_blobs(&self.project.run_dir(source).join("blobs"), &aside.join("blobs"), &prefix.blobs)?;
-        let mut sealed = Sealed::default();
+        let mut draft = Draft::new(&self.sealing(id));
         for (kind, ts_ms, data) in &prefix.records {
-            sealed.add(kind, *ts_ms, data)?;
+            draft.add(kind, *ts_ms, data)?;
         }
         for event in own {
-            sealed.add(event.kind(), now, event)?;
+            draft.add(event.kind(), now, event)?;
         }
-        vfs::write_atomic(vfs, &aside.join(journal::FILE_NAME), &sealed.bytes).map_err(failed)
+        vfs::write_atomic(vfs, &aside.join(journal::FILE_NAME), &draft.bytes).map_err(failed)
     }
 
     /// A blob never changes, so both runs can have the same file; where that is not possible it is copied.
@@ -232,21 +236,5 @@ fn name_blobs(value: &Value, blobs: &mut BTreeSet<Digest>) {
         }
         Value::Array(items) => items.iter().for_each(|value| name_blobs(value, blobs)),
         _ => {}
-    }
-}
-
-/// A journal in memory. Each record is a batch of its own: damage in one of them must not look like a write that was
-/// cut off.
-#[derive(Default)]
-struct Sealed {
-    journal: Journal,
-    bytes: Vec<u8>,
-}
-
-impl Sealed {
-    fn add(&mut self, kind: &str, ts_ms: u64, data: &impl serde::Serialize) -> Result<(), OpenError> {
-        self.journal.append(kind, ts_ms, data)?;
-        self.bytes.extend(self.journal.take_batch().map(|batch| batch.bytes).unwrap_or_default());
-        Ok(())
     }
 }

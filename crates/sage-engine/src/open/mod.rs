@@ -3,6 +3,7 @@
 //! What must stay true: a run has one owner (the OS lock decides); "started" is said only after the first
 //! events are durable; no second copy of a step starts while a child of a dead owner may still live.
 
+mod adopt;
 mod deliver;
 mod detach;
 mod earlier;
@@ -10,11 +11,15 @@ mod find;
 mod fold;
 mod fork;
 pub mod history;
+mod mend;
 mod own;
 mod preview;
 mod refresh;
+mod repair;
 mod resume;
+mod stand_by;
 mod start;
+mod unknown;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +27,7 @@ use std::sync::Arc;
 use sage_core::event::{EventError, Frozen, RunEdited, Settings};
 use sage_core::price::PriceTable;
 use sage_core::run::{FoldError, Run, Unowned};
+use sage_core::seal::Key;
 use serde_json::{Map, Value};
 
 use crate::background::Record;
@@ -34,17 +40,25 @@ use crate::limits::Limits;
 use crate::lock::{FeatureLock, LockError, Owner};
 use crate::project::{Project, ProjectError};
 use crate::registry;
-use crate::run_loop::{Affinity, CommitMode, LoopError, RunLoop};
+use crate::repair::Repaired;
+use crate::run_loop::{Affinity, CommitMode, RunLoop};
+use crate::trouble::Trouble;
 use crate::vfs::Vfs;
+pub(crate) use find::watermark;
 pub use fold::Fold;
 pub use fork::ForkRequest;
 pub use preview::Kept;
+pub use repair::Repair;
 
 /// The local engine: one project, everything that can be done with its runs.
 #[derive(Clone)]
 pub struct Engine {
     pub project: Project,
     pub vfs: Arc<dyn Vfs>,
+    /// The user's key (`user_key`). Without one, state is not sealed and nothing on disk counts as ours.
+    pub key: Option<Key>,
+    /// A person said that state which is not sealed may be continued.
+    pub accepts_foreign: bool,
     pub executor: Arc<dyn sage_core::port::StepExecutor>,
     pub clock: Clock,
     pub commit: CommitMode,
@@ -86,12 +100,19 @@ pub enum OpenError {
     Fork(String),
     #[error("no run of `{0}`")]
     Unknown(String),
+    /// Not sealed with this user's key.
+    #[error("the state of `{0}` was not written by this user on this machine")]
+    Foreign(String),
+    #[error("state cannot be sealed: there is no user key")]
+    NoKey,
     #[error("the last run of `{feature}` was cancelled without a checkpoint and cannot be resumed")]
     NotResumable { feature: String, template: Box<Frozen> },
     #[error("no step `{step}` in `{feature}`{}", near_text(.near))]
     NoStep { feature: String, step: String, near: Option<String> },
     #[error("step `{step}` does not wait for an answer; it is {state}")]
     NoQuestion { step: String, state: &'static str },
+    #[error("the question of step `{step}` was already answered{}", answer_text(.answer))]
+    Answered { feature: String, step: String, answer: Option<String> },
     #[error("`{choice}` is not a choice of step `{step}`: {choices}")]
     NoChoice { step: String, choice: String, choices: String },
     #[error("no budget is called `{node}`; there are: {known}")]
@@ -102,24 +123,32 @@ pub enum OpenError {
     Unanswered(String),
     #[error("`{0}` does not go on by itself: it has ended, waits for a person, or is another run now")]
     NotAlone(String),
-    #[error("processes of an earlier owner are still alive: {0}")]
-    Children(String),
+    #[error("processes of an earlier owner are still alive: {what}")]
+    Children { what: String, pids: Vec<u32> },
     #[error("the owner did not take the signal in time")]
     Deaf,
     #[error(transparent)]
     Project(#[from] ProjectError),
     #[error(transparent)]
     Journal(#[from] JournalError),
+    #[error("{journal}")]
+    Damaged { feature: String, journal: JournalError },
     #[error("the journal does not fold: {0}")]
     Fold(#[from] FoldError),
     #[error("the journal has an event that cannot be read: {0}")]
     Event(#[from] EventError),
-    #[error("{journal}; and there is no checkpoint to go on from: {checkpoint}")]
-    Lost { journal: JournalError, checkpoint: String },
+    #[error("{journal}; the checkpoint of `{feature}` cannot replace it: {checkpoint}")]
+    Lost { feature: String, journal: String, checkpoint: String },
+    #[error("the state of `{feature}` is damaged and names no run: {what}")]
+    Garbled { feature: String, what: String },
+    #[error("{why}; recovering it would run finished steps again: {lost}")]
+    NeedsRepair { feature: String, why: String, lost: u64 },
     #[error(transparent)]
     Checkpoint(CheckpointError),
     #[error("cannot lock: {0}")]
     Lock(LockError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
     #[error("cannot {what}: {source}")]
     Io { what: &'static str, source: std::io::Error },
 }
@@ -128,11 +157,27 @@ fn near_text(near: &Option<String>) -> String {
     near.as_ref().map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
+fn answer_text(answer: &Option<String>) -> String {
+    answer.as_ref().map_or(String::new(), |answer| format!(": {answer}"))
+}
+
 fn owner_text(owner: &Option<Owner>) -> String {
     owner.as_ref().map_or("another process".into(), |owner| format!("process {}", owner.pid))
 }
 
 impl OpenError {
+    /// The machine's own trouble, if it is that: worth another try later.
+    pub fn trouble(&self) -> Option<Trouble> {
+        let cause = self.to_string();
+        match self {
+            OpenError::Journal(error) => Trouble::of_journal(error),
+            OpenError::Io { source, .. }
+            | OpenError::Lock(LockError::Io { source, .. })
+            | OpenError::Project(ProjectError::Unwritable { source, .. }) => Trouble::of_state(source, cause),
+            _ => None,
+        }
+    }
+
     /// With the nearest name that there is.
     fn no_step(run: &Run, feature: &str, step: &str) -> OpenError {
         let phases = run.plan().template.phases.iter().map(|phase| phase.id.as_str());
@@ -155,14 +200,12 @@ pub enum Notice {
     },
     Killed(Vec<u32>),
     CheckpointFromBackup(String),
-    /// The journal was lost; these phases and so many calls of scripts came from the checkpoint, and the rest runs
-    /// again.
-    Imported {
-        why: String,
-        phases: Vec<String>,
-        calls: usize,
-        kept: PathBuf,
-    },
+    /// The journal was damaged or gone, and was put together from what was left.
+    Repaired(Box<Repaired>),
+    /// The checkpoint was missing or damaged, and was written anew.
+    CheckpointWritten(String),
+    /// Results of these steps are gone from the disk: they run again.
+    ResultsLost(Vec<String>),
     /// Results can neither be taken from nor kept in the cache: the run does without.
     NoCache(String),
     /// What these finished steps were made from has changed since.
@@ -180,8 +223,9 @@ pub struct Owned {
     pub run_dir: PathBuf,
     /// What was durable when the run was taken: everything after it is new.
     pub head: Head,
-    lock: FeatureLock,
-    state: PathBuf,
+    lock: Arc<FeatureLock>,
+    engine: Engine,
+    no_wait: bool,
 }
 
 /// What resuming found.
@@ -193,20 +237,6 @@ pub enum Resumed {
         run: Box<Run>,
         notices: Vec<Notice>,
     },
-}
-
-impl Owned {
-    /// Runs to the end or a pause, keeps the registry true, and gives the run back.
-    pub async fn drive(self) -> Result<Run, LoopError> {
-        let Owned { run_loop, lock, state, .. } = self;
-        let result = run_loop.drive().await;
-        if let Ok((run, used)) = &result {
-            register(&state, run, 0);
-            history::save(&state, used);
-        }
-        drop(lock);
-        result.map(|(run, _)| run)
-    }
 }
 
 /// Enters a run in the readable registry. The registry is for people: the run goes on without it.
@@ -249,6 +279,8 @@ pub struct ResumeRequest {
     pub no_wait: bool,
     /// Only this run, and only if it goes on by itself: nobody is here who asked for it.
     pub unattended: Option<String>,
+    /// Also if its last owner was interrupted: the machine was restarted since.
+    pub after_reboot: bool,
     /// Finished steps with `cache` whose agent or declared files are others now run again.
     pub refresh: bool,
 }
@@ -260,6 +292,8 @@ pub struct Snapshot {
     pub dir: PathBuf,
     pub owner: Option<Owner>,
     pub head: Head,
+    /// Its journal is not sealed with this user's key: it came from elsewhere, and is only shown.
+    pub is_foreign: bool,
     /// Its record, if it runs in the background.
     pub detached: Option<Record>,
 }
@@ -269,6 +303,6 @@ impl Snapshot {
     pub fn is_alive(&self) -> bool {
         let goes_on =
             |record: &Record| record.over.is_none() && self.run.unowned(record.no_wait) == Unowned::GoesOn;
-        self.owner.is_some() || self.detached.as_ref().is_some_and(goes_on)
+        !self.is_foreign && (self.owner.is_some() || self.detached.as_ref().is_some_and(goes_on))
     }
 }

@@ -11,21 +11,26 @@ use sage_core::template::Kind;
 
 use super::{Engine, Notice, OpenError, Owned, history, register};
 use crate::cache::Cache;
-use crate::journal::{Journal, JournalFile};
+use crate::journal::{Home, Journal, JournalFile};
 use crate::lock::{self, FeatureLock, LockError, Owner, Stale};
 use crate::orchestration::OrchestrationLog;
+use crate::output::Outputs;
 use crate::run_loop::{CommitMode, EarlierResults, Options, RunLoop, Surroundings};
 
 /// A dead owner's children are gone within milliseconds; this is for loaded machines.
 const CHILDREN_GONE: Duration = Duration::from_secs(5);
 
 impl Engine {
-    pub(super) fn lock(&self, feature: &str, notices: &mut Vec<Notice>) -> Result<FeatureLock, OpenError> {
+    pub(super) fn lock(
+        &self,
+        feature: &str,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Arc<FeatureLock>, OpenError> {
         let owner = Owner::current("", self.clock.now_ms());
         match FeatureLock::acquire(&self.project.lock(feature), owner) {
             Ok(acquired) => {
                 notices.extend(acquired.previous.map(|(owner, stale)| took_over(&owner, stale)));
-                Ok(acquired.lock)
+                Ok(Arc::new(acquired.lock))
             }
             Err(LockError::Held(owner)) => Err(OpenError::Owned { feature: feature.into(), owner }),
             Err(error) => Err(OpenError::Lock(error)),
@@ -59,7 +64,7 @@ impl Engine {
         run: Run,
         journal: Journal,
         file: JournalFile,
-        lock: FeatureLock,
+        lock: Arc<FeatureLock>,
         mut notices: Vec<Notice>,
         no_wait: bool,
         deliver_only: bool,
@@ -69,10 +74,12 @@ impl Engine {
         let path = self.project.checkpoint(&run.feature);
         let around = Surroundings {
             vfs: self.vfs.clone(),
+            key: self.key.clone(),
             executor: self.executor.clone(),
             clock: self.clock.clone(),
             blobs,
             project: self.project.root.clone(),
+            outputs: self.outputs_of(&run),
             children_lock: self.children_lock(&run_dir)?,
             run_dir,
             checkpoint: path,
@@ -103,8 +110,27 @@ impl Engine {
             register(&self.project.state(), &run, std::process::id());
         }
         let (run_dir, head) = (around.run_dir.clone(), file.head());
+        let file = if real {
+            file.at_home(Home::new(self.vfs.clone(), self.project.clone(), lock.clone()))
+        } else {
+            file
+        };
         let run_loop = RunLoop::new(around, options, run, journal, file, member, history);
-        Ok(Owned { run_loop, notices, run_dir, head, lock, state: self.project.state() })
+        Ok(Owned {
+            run_loop,
+            notices,
+            run_dir,
+            head,
+            lock,
+            engine: self.clone(),
+            no_wait: no_wait || deliver_only,
+        })
+    }
+
+    /// A fork keeps away from the files of the run that it was made of.
+    fn outputs_of(&self, run: &Run) -> Arc<Outputs> {
+        let fork = run.forked_from().map(|_| run.feature.clone());
+        Arc::new(Outputs::new(&self.project.root, &self.project.state(), fork))
     }
 
     /// A cache that cannot be used is told once, and done without (R15).
@@ -155,13 +181,21 @@ impl Engine {
             notices.push(Notice::Killed(killed));
         }
         if !left.is_empty() {
-            return Err(OpenError::Children(format!("{left:?} cannot be ended")));
+            return Err(OpenError::Children { what: format!("{left:?} cannot be ended"), pids: left });
         }
         if first.is_err() {
-            lock::wait_gone(&path, CHILDREN_GONE).map_err(|still| OpenError::Children(still.to_string()))?;
+            lock::wait_gone(&path, CHILDREN_GONE).map_err(|still| held(&path, &still))?;
         }
         Ok(())
     }
+}
+
+/// Names those who keep the run's files: a person may end them, sage may not.
+fn held(path: &Path, still: &lock::StillAlive) -> OpenError {
+    let holders = lock::holders(path);
+    let names: Vec<String> = holders.iter().map(|it| format!("{} (`{}`)", it.pid, it.name)).collect();
+    let by = if names.is_empty() { String::new() } else { format!(" by process {}", names.join(", ")) };
+    OpenError::Children { what: format!("{still}{by}"), pids: holders.iter().map(|it| it.pid).collect() }
 }
 
 fn took_over(owner: &Owner, stale: Stale) -> Notice {

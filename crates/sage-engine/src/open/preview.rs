@@ -68,7 +68,7 @@ impl Engine {
         match Request::new(run, id).prepare(blobs, self.evaluator.as_ref()) {
             Prepared::Skip => Some((StepSkipped { step }.into(), None)),
             Prepared::Expand(into) => Some((StepExpanded { step, into }.into(), None)),
-            Prepared::Invalid(_) => None,
+            Prepared::Invalid(_) | Prepared::Hindered(_) => None,
             Prepared::Start(start) => {
                 let hit = self.peek(run, id, &start, blobs, now)?;
                 let kept = Kept {
@@ -89,6 +89,7 @@ impl Engine {
                     result: hit.result,
                     full: hit.full,
                     artifacts: hit.artifacts,
+                    aside: None,
                     saved: hit.saved,
                 };
                 Some((event.into(), Some(kept)))

@@ -1,10 +1,11 @@
 //! Resuming a run: recover the journal, take over, and go on from there.
 
-use sage_core::event::{Event, OpenMode, RunOpened, RunRewound};
+use sage_core::event::{Event, OpenMode, PauseReason, RunOpened, RunRewound};
 use sage_core::run::{Run, State, Status, Unowned};
 use sage_core::verdict::Verdict;
 
 use super::find::watermark;
+use super::mend::Look;
 use super::{Engine, Fold, Notice, OpenError, ResumeRequest, Resumed};
 use crate::journal::{self, Journal, JournalError, JournalFile};
 
@@ -14,31 +15,36 @@ impl Engine {
         // Looked up first: a feature that does not exist leaves no trace.
         self.load_checkpoint(feature)?;
         if self.latest(feature).is_none() {
-            self.project.refuse_strange()?;
-            return Err(OpenError::Unknown(feature.into()));
+            return Err(self.unknown(feature));
+        }
+        self.project.refuse_strange()?;
+        if let Some(run) = self.latest(feature) {
+            self.refuse_foreign(feature, &run)?;
         }
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(feature, &mut notices)?;
-        let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        self.refuse_foreign(feature, &id)?;
         let dir = self.project.run_dir(&id);
         self.gone(&dir, &id, &mut notices)?;
-        let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
+        let attended = request.unattended.is_none();
+        let (mut run, mut journal, file) = self.recover_or_repair(feature, &id, attended, &mut notices)?;
         if let Some(only) = &request.unattended {
-            // Decided before the lock was ours: it may have been answered, cancelled or resumed since.
-            if *only != run.id || run.unowned(request.no_wait) != Unowned::GoesOn {
-                return Err(OpenError::NotAlone(feature.into()));
-            }
+            refuse_if_decided(&run, only, &request)?;
         }
         let drifted = if request.edit.is_none() { self.drifted(&run) } else { Vec::new() };
         let refresh = request.refresh && !drifted.is_empty();
         if !refresh && !drifted.is_empty() {
             notices.push(Notice::Drifted { feature: feature.into(), steps: drifted.clone() });
         }
+        let complete = matches!(run.status, Status::Finished(Verdict::Succeeded | Verdict::Degraded));
+        let lost = self.lost_results(&run, if complete { Look::Content } else { Look::Size });
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)
-                if request.edit.is_none() && request.from.is_none() && !refresh =>
+                if request.edit.is_none() && request.from.is_none() && !refresh && lost.is_empty() =>
             {
+                self.mend_checkpoint(&run, journal.head(), &mut notices);
                 return Ok(Resumed::Complete { run: Box::new(run), notices });
             }
             Status::Cancelled { resumable: false } => {
@@ -48,6 +54,10 @@ impl Engine {
             _ => {}
         }
         let now = self.clock.now_ms();
+        let again = self.make_again(&mut run, &mut journal, &lost, now)?;
+        if !again.is_empty() {
+            notices.push(Notice::ResultsLost(again));
+        }
         if let Some(edit) = request.edit {
             self.refuse_unanswered(&run, false)?;
             let edited = Event::from(edit);
@@ -105,33 +115,67 @@ impl Engine {
         }
     }
 
+    /// Opens the run's journal; one that is damaged or gone is put together from what is left, if somebody is there
+    /// to be told or nothing that was finished is lost.
+    pub(super) fn recover_or_repair(
+        &self,
+        feature: &str,
+        id: &str,
+        attended: bool,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(Run, Journal, JournalFile), OpenError> {
+        let error = match self.recover(feature, id, notices) {
+            Err(OpenError::Journal(error)) if error.is_damage() => error,
+            recovered => return recovered,
+        };
+        let loaded = self.own_checkpoint(feature)?;
+        let plan = self.plan_repair(feature, id, error, loaded.as_ref(), false)?;
+        if !attended && plan.repaired.lost > 0 {
+            let (why, lost) = (plan.repaired.why.clone(), plan.repaired.lost);
+            return Err(OpenError::NeedsRepair { feature: feature.into(), why, lost });
+        }
+        notices.push(Notice::Repaired(Box::new(self.carry_out(plan)?)));
+        self.recover(feature, id, notices)
+    }
+
     pub(super) fn recover(
         &self,
         feature: &str,
         id: &str,
         notices: &mut Vec<Notice>,
     ) -> Result<(Run, Journal, JournalFile), OpenError> {
-        let loaded = self.load_checkpoint(feature)?;
+        let loaded = self.own_checkpoint(feature)?;
         if let Some(problem) = loaded.as_ref().and_then(|loaded| loaded.problem.as_ref()) {
-            notices.push(Notice::CheckpointFromBackup(problem.to_string()));
+            let note = Notice::CheckpointFromBackup(problem.to_string());
+            if !notices.contains(&note) {
+                notices.push(note);
+            }
         }
         let watermark = watermark(loaded.as_ref(), id);
         let mut fold = Fold::default();
-        match journal::recover(&self.vfs, &self.project.run_dir(id), watermark, |record| {
-            fold.take::<OpenError>(record)
-        }) {
-            Ok(recovered) => {
-                if let Some(torn) = &recovered.torn {
-                    notices.push(Notice::TornTail { bytes: torn.bytes, saved_to: torn.saved_to.clone() });
-                }
-                Ok((fold.finish()?, recovered.journal, recovered.file))
+        let (dir, sealing) = (self.project.run_dir(id), self.sealing(id));
+        let recovered =
+            journal::recover(&self.vfs, &dir, watermark, &sealing, |record| fold.take::<OpenError>(record));
+        let recovered = match recovered {
+            Err(OpenError::Journal(JournalError::Foreign { .. })) if !self.vouches(feature, id) => {
+                return Err(OpenError::Foreign(feature.into()));
             }
-            Err(OpenError::Journal(
-                error @ (JournalError::Missing { .. }
-                | JournalError::Corrupt { .. }
-                | JournalError::LostAcked { .. }),
-            )) => crate::import::import(self, feature, id, error, loaded, notices),
-            Err(error) => Err(error),
+            recovered => recovered?,
+        };
+        if let Some(torn) = &recovered.torn {
+            notices.push(Notice::TornTail { bytes: torn.bytes, saved_to: torn.saved_to.clone() });
         }
+        Ok((fold.finish()?, recovered.journal, recovered.file))
+    }
+}
+
+/// For an owner in the background: it was told to go on before the lock was ours, and the run may have been answered,
+/// cancelled or resumed since.
+fn refuse_if_decided(run: &Run, only: &str, request: &ResumeRequest) -> Result<(), OpenError> {
+    let interrupted = matches!(run.status, Status::Paused { reason: PauseReason::Interrupted, .. });
+    let goes_on = run.unowned(request.no_wait) == Unowned::GoesOn;
+    match only == run.id && (goes_on || (interrupted && request.after_reboot)) {
+        true => Ok(()),
+        false => Err(OpenError::NotAlone(run.feature.clone())),
     }
 }

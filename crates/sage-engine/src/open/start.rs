@@ -1,5 +1,7 @@
 //! Starting a run.
 
+use std::sync::Arc;
+
 use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunOpened, RunStarted};
 use sage_core::run::Run;
 
@@ -12,7 +14,7 @@ pub(super) struct Begun {
     pub run: Run,
     pub journal: Journal,
     pub file: JournalFile,
-    pub lock: FeatureLock,
+    pub lock: Arc<FeatureLock>,
     pub notices: Vec<Notice>,
 }
 
@@ -31,9 +33,11 @@ impl Engine {
         let mut notices = Vec::new();
         let lock = self.lock(&request.feature, &mut notices)?;
         self.load_checkpoint(&request.feature)?;
+        self.keep_garbled(&request.feature)
+            .map_err(|source| OpenError::Io { what: "keep the damaged checkpoint", source })?;
         self.close_previous(&request)?;
-        let id = format!("run_{}", ulid::Ulid::generate());
-        let dir = self.project.run_dir(&id);
+        let id = self.new_run_id(&request.feature)?;
+        let (dir, sealing) = (self.project.run_dir(&id), self.sealing(&id));
         let now = self.clock.now_ms();
         let started = RunStarted {
             core: CORE_VERSION,
@@ -48,7 +52,7 @@ impl Engine {
         // Folded first: a plan that does not compile leaves nothing behind.
         let run = Run::start(&started, now)?;
         let file = JournalFile::create(&self.vfs, &dir)?;
-        let mut journal = Journal::new();
+        let mut journal = Journal::new(&sealing);
         let started = Event::from(started);
         journal.append(started.kind(), now, &started)?;
         Ok(Begun { run, journal, file, lock, notices })
@@ -64,13 +68,19 @@ impl Engine {
             return Ok(());
         }
         let Ok(run) = fold.finish() else { return Ok(()) };
+        // Nor is one that this user did not write.
+        if self.is_foreign(&run.feature, &run.id) {
+            return Ok(());
+        }
         if run.status.open() && !request.replace {
             return Err(OpenError::Open { feature: request.feature.clone(), status: run.status.name() });
         }
         if run.status.open() {
             self.gone(&dir, &run.id, &mut Vec::new())?;
             let mut fold = Fold::default();
-            let recovered = journal::recover(&self.vfs, &dir, None, |record| fold.take::<OpenError>(record))?;
+            let sealing = self.sealing(&run.id);
+            let recovered =
+                journal::recover(&self.vfs, &dir, None, &sealing, |record| fold.take::<OpenError>(record))?;
             let (mut journal, mut file) = (recovered.journal, recovered.file);
             let cancelled = Event::from(RunCancelled { resumable: true, signal: None });
             journal.append(cancelled.kind(), self.clock.now_ms(), &cancelled)?;

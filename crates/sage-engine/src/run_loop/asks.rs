@@ -209,7 +209,7 @@ impl RunLoop {
             .collect();
         for (id, attempt, ask) in due {
             let allow = self.around.approvals.allow_by_default;
-            let message = Some("nobody answered in time".to_string());
+            let message = Some("no answer before the deadline".to_string());
             let decision = Decision { allow, by: "deadline".into(), message, input: None, signal: None };
             self.permit(id, attempt, &ask, None, decision)?;
         }
@@ -225,13 +225,8 @@ impl RunLoop {
 /// Where a file really is: a link in the project does not make what it leads to a part of it. What cannot be
 /// told is no path of the project.
 fn real(project: &Path, path: &str) -> String {
-    let path = project.join(path);
-    let known = path.ancestors().find(|known| known.exists() || known.is_symlink());
-    let resolved = known.and_then(|known| {
-        let rest = path.strip_prefix(known).ok()?;
-        Some(known.canonicalize().ok()?.join(rest))
-    });
-    resolved.map_or_else(|| "..".to_string(), |path| path.to_string_lossy().trim_end_matches('/').to_string())
+    let real = sage_fence::real(project, path.as_ref());
+    real.map_or_else(|_| "..".to_string(), |path| path.to_string_lossy().into_owned())
 }
 
 /// How questions are answered where no person does.

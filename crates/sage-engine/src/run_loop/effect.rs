@@ -16,6 +16,7 @@ use crate::limits::Permit;
 use crate::perform::{Attempt, Checks, Ended};
 use crate::prepare::{Facts, Wanted};
 use crate::project::Project;
+use crate::trouble::{Obstacle, Trouble};
 
 pub(super) enum Effect {
     /// Start an attempt whose intent is durable.
@@ -97,6 +98,7 @@ impl RunLoop {
             nudges: 0,
             usage: Usage::default(),
             signal: None,
+            reports: Default::default(),
             replies: Default::default(),
             asking_since: None,
             thought: Default::default(),
@@ -133,7 +135,10 @@ impl RunLoop {
                 Ok(()) => guarded(work).await,
                 Err(error) => {
                     let message = format!("cannot create `{}`: {error}", scratch.display());
-                    Ended::failed(FailureClass::Transient, message)
+                    match Trouble::of_state(&error, &message) {
+                        Some(trouble) => Ended::hindered(Obstacle::Trouble(trouble), Usage::default()),
+                        None => Ended::failed(FailureClass::Transient, message),
+                    }
                 }
             };
             // A loop that is gone has already been told to stop everything.
@@ -142,7 +147,7 @@ impl RunLoop {
     }
 
     fn attempt(&self, id: StepId, call: Box<StepCall>, checks: Checks, live: &Live) -> Attempt {
-        let (attempt, progress) = (call.attempt, self.sender.clone());
+        let (attempt, progress, reports) = (call.attempt, self.sender.clone(), live.reports.clone());
         let cx = StepCx {
             project: self.around.project.clone(),
             scratch: Project::scratch(&self.around.run_dir, &call.path, attempt),
@@ -154,12 +159,15 @@ impl RunLoop {
             watch: checks.watch(),
             crowd: live.crowd.clone(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
-            progress: Arc::new(move |what| drop(progress.try_send(Input::Progress(id, attempt, what)))),
+            progress: Arc::new(move |what| {
+                drop(progress.try_send(Input::Progress(id, attempt, reports.keep(what))));
+            }),
         };
         Attempt {
             executor: self.around.executor.clone(),
             blobs: self.around.blobs.clone(),
             evaluator: self.around.evaluator.clone(),
+            outputs: self.around.outputs.clone(),
             facts: Facts::of(&self.run, id, &Wanted { direct: true, ..Wanted::default() }),
             cx,
             call: *call,

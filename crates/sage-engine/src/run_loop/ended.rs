@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use sage_core::event::{
-    Crowded, End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished, StepParked,
-    StepRetried,
+    Aside, Crowded, End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished,
+    StepParked, StepRetried,
 };
 use sage_core::policy::{FailureClass, FallbackOn, OnBudget};
 use sage_core::port::{Refusal, Stop, Usage};
@@ -27,27 +27,31 @@ use crate::perform::Ended;
 const REFUSED_AT_ONCE_MS: u64 = 10_000;
 
 /// An attempt that has ended, as its bill and its record need it.
-struct Over {
-    id: StepId,
-    attempt: u32,
-    ms: u64,
-    usage: Usage,
+pub(super) struct Over {
+    pub id: StepId,
+    pub attempt: u32,
+    pub ms: u64,
+    pub usage: Usage,
     refusal: Option<Refusal>,
     filtered: Option<Filtered>,
     estimate: Option<Estimate>,
-    crowded: Option<Crowded>,
+    pub crowded: Option<Crowded>,
+    aside: Option<Aside>,
 }
 
 impl RunLoop {
     pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
-        let Ended { end, usage, refusal, filtered, estimate } = ended;
+        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside } = ended;
+        if obstacle.is_none() && !matches!(end, End::Stopped) {
+            self.relieve();
+        }
         // What it reported while it worked is better than nothing at the end.
         let usage = if usage.is_empty() { live.usage.clone() } else { usage };
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
         let crowded = Crowded::of(live.crowd.total());
-        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded };
+        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -72,7 +76,11 @@ impl RunLoop {
         if stopping || self.stopping != Stop::No {
             // What we or the target ended has not failed: it goes on with the next owner.
             let refused = matches!(&end, End::Failed { class, .. } if class.refused());
-            return self.finish(over, if refused || ends.is_some() { End::Stopped } else { end });
+            let stopped = refused || ends.is_some() || obstacle.is_some();
+            return self.finish(over, if stopped { End::Stopped } else { end });
+        }
+        if let Some(obstacle) = obstacle {
+            return self.hindered(over, obstacle);
         }
         match (ends, end) {
             (Some(Ends::Restart(message)), _) => {
@@ -102,8 +110,10 @@ impl RunLoop {
     /// Its targets learn how it went.
     fn report(&self, live: &Live, end: &End, over: &Over) {
         let Some(permit) = &live.permit else { return };
+        // What the machine lacks is not its targets' fault.
+        let hindered = matches!(end, End::Failed { class: FailureClass::System, .. });
         let (failure, message) = match end {
-            End::Failed { class, message, .. } => (Some(*class), message.clone()),
+            End::Failed { class, message, .. } if !hindered => (Some(*class), message.clone()),
             _ => (None, String::new()),
         };
         // A stall or a budget that ended it: the first is the target's fault, the second is not.
@@ -111,7 +121,7 @@ impl RunLoop {
         let report = CallReport {
             probe: false,
             failure: if stalled { Some(FailureClass::Timeout) } else { failure },
-            stopped: !stalled && matches!(end, End::Stopped),
+            stopped: !stalled && (hindered || matches!(end, End::Stopped)),
             ms: over.ms,
             usage: over.usage.clone(),
             refusal: over.refusal,
@@ -165,7 +175,7 @@ impl RunLoop {
     }
 
     /// No try is left: another way, or the end of the step.
-    fn fail(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
+    pub(super) fn fail(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
         let Failure { class, message, partial } = failure;
         let id = over.id;
         let next = self.run.step(id).alternative.map_or(0, |at| at + 1) as usize;
@@ -183,9 +193,9 @@ impl RunLoop {
         let spent = self.spent(over.id, over.attempt, &over.usage);
         let step = self.run.step(over.id).path.clone();
         let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
-        let crowded = over.crowded;
+        let (crowded, aside) = (over.crowded, over.aside.filter(|_| matches!(end, End::Succeeded { .. })));
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, ..finished })?;
+        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, aside, ..finished })?;
         self.keep_after(seq, over.id);
         Ok(())
     }

@@ -7,6 +7,7 @@ use sage_core::run::{Action, PhaseId, Status};
 use super::{Input, LoopError, RunLoop};
 use crate::evaluate;
 use crate::prepare::{self, Facts, Wanted};
+use crate::trouble::Refused;
 
 impl RunLoop {
     pub(super) fn follow_decisions(&mut self) -> Result<(), LoopError> {
@@ -27,6 +28,7 @@ impl RunLoop {
             }
         }
         self.pause_if_stopped()?;
+        self.pause_if_hindered()?;
         self.pause_if_only_waiting()?;
         self.pause_if_parked()
     }
@@ -64,7 +66,7 @@ impl RunLoop {
     }
 
     fn ask_repeat(&mut self, phase: PhaseId) {
-        if !self.running() || !self.repeating.insert(phase) {
+        if !self.running() || !self.may_start() || !self.repeating.insert(phase) {
             return;
         }
         let state = self.run.phase(phase);
@@ -78,8 +80,11 @@ impl RunLoop {
         let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
         let evaluator = self.around.evaluator.clone();
         tokio::spawn(async move {
-            let work = move || prepare::condition(&repeat.while_.text, &facts, &blobs, evaluator.as_ref());
+            let condition =
+                move || prepare::condition(&repeat.while_.text, &facts, &blobs, evaluator.as_ref());
+            let work = move || Ok(condition());
             let verdict = evaluate::off_loop("`while`", work).await;
+            let verdict = verdict.unwrap_or_else(|why| Err(Refused::Invalid(why)));
             let _ = sender.send(Input::Repeated(phase, verdict)).await;
         });
     }

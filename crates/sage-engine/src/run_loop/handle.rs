@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::timers::Timer;
 use super::{Input, LoopError, RunLoop};
 use crate::results::pack_small;
+use crate::trouble::Refused;
 
 impl RunLoop {
     pub(super) async fn handle(&mut self, input: Input) -> Result<(), LoopError> {
@@ -16,17 +17,27 @@ impl RunLoop {
             Input::Prepared(id, prepared) => self.prepared_off_loop(id, prepared),
             Input::LookedUp(id, prepared, known) => self.looked_up(id, prepared, known),
             Input::StoodIn(id, found) => self.stood_in(id, *found),
-            Input::Progress(id, attempt, Progress::Spawned { pid, start_time }) => {
-                self.spawned(id, attempt, pid, start_time)
+            Input::Restored(id, restored) => self.restored(id, *restored),
+            Input::Progress(id, attempt, progress) => {
+                self.take_reports(id, attempt)?;
+                self.progress(id, attempt, progress)
             }
-            Input::Progress(id, attempt, progress) => self.progress(id, attempt, progress),
-            Input::Ended(id, attempt, ended) => self.ended(id, attempt, ended),
-            Input::Asked(id, attempt, asked) => self.asked(id, attempt, *asked),
+            Input::Ended(id, attempt, ended) => {
+                self.take_reports(id, attempt)?;
+                self.ended(id, attempt, ended)
+            }
+            Input::Asked(id, attempt, asked) => {
+                self.take_reports(id, attempt)?;
+                self.asked(id, attempt, *asked)
+            }
             Input::Withdrawn(id, attempt, ask) => self.withdrawn(id, attempt, &ask),
             Input::Repeated(phase, verdict) => {
                 self.repeating.remove(&phase);
-                // A condition without a value ends the loop of phases rather than the run.
-                let again = verdict.unwrap_or(false);
+                let again = match verdict {
+                    Err(Refused::Hindered(obstacle)) => return self.hindered_condition(obstacle),
+                    // A condition without a value ends the loop of phases rather than the run.
+                    verdict => verdict.unwrap_or(false),
+                };
                 let phase = self.run.phase_path(phase).into();
                 self.emit(PhaseRepeated { phase, again }).map(drop)
             }
@@ -37,6 +48,8 @@ impl RunLoop {
                 self.stop_waiting(PauseReason::Interrupted, None).map(drop)
             }
             Input::Poll => {
+                self.take_all_reports()?;
+                self.look_for_journal()?;
                 self.follow_limits()?;
                 self.make_way_for_others()?;
                 self.take_signals()
@@ -45,7 +58,13 @@ impl RunLoop {
         }
     }
 
-    fn spawned(&mut self, id: StepId, attempt: u32, pid: u32, start_time: u64) -> Result<(), LoopError> {
+    pub(super) fn spawned(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        pid: u32,
+        start_time: u64,
+    ) -> Result<(), LoopError> {
         if !self.live.contains_key(&(id, attempt)) || self.run.step(id).gone {
             return Ok(());
         }
@@ -53,7 +72,7 @@ impl RunLoop {
         self.emit(StepSpawned { step, attempt, pid, start_time }).map(drop)
     }
 
-    fn progress(&mut self, id: StepId, attempt: u32, progress: Progress) -> Result<(), LoopError> {
+    pub(super) fn progress(&mut self, id: StepId, attempt: u32, progress: Progress) -> Result<(), LoopError> {
         self.progressed(id, attempt);
         match progress {
             Progress::Usage(usage) => self.used(id, attempt, usage),
@@ -95,6 +114,7 @@ impl RunLoop {
                 Timer::Again => {}
                 Timer::Gate => self.gate_due(),
                 Timer::Continue => self.continue_due()?,
+                Timer::Trouble => self.trouble_due(),
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,
                 Timer::Stall(id, attempt) => self.stall_due(id, attempt)?,
                 Timer::OverBudget(id, attempt) => self.over_budget_due(id, attempt),

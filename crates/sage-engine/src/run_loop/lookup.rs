@@ -6,7 +6,7 @@
 //! ```
 //! What must stay true: a lookup holds nothing; whatever goes wrong here, the step runs as if there were no cache.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -55,6 +55,8 @@ pub(super) struct Lookups {
     under_way: usize,
     known: HashMap<StepId, Known>,
     keeping: JoinSet<()>,
+    /// Steps whose result in this run cannot be written to its file again: they run.
+    pub unrestored: HashSet<StepId>,
     /// What the run had counted when this owner took it.
     before: Counts,
 }
@@ -66,6 +68,7 @@ impl Lookups {
             under_way: 0,
             known: HashMap::new(),
             keeping: JoinSet::new(),
+            unrestored: HashSet::new(),
             before: counts(run),
         }
     }
@@ -160,6 +163,7 @@ impl RunLoop {
             let (parts, output) = (start.parts.clone(), start.output.clone());
             let (step_key, agent) = (parts.key(), subject.agent.clone());
             let given_up = Arc::<AtomicBool>::default();
+            let output = output.map(|target| (target, around.outputs.clone()));
             let conditions = Conditions { output, files, given_up: given_up.clone() };
             let ask = move || {
                 let ticket = subject.ticket(&cache, &parts)?;
@@ -197,7 +201,7 @@ impl RunLoop {
             (Prepared::Start(start), Some(known)) => (*start, *known),
             (prepared, _) => return self.prepared(id, prepared),
         };
-        let memo = !self.run.step(id).fresh && self.run.memo.contains_key(&known.step_key);
+        let memo = self.is_reusable(id, known.step_key);
         let hit = match known.looked.take() {
             Some(Looked::Hit(hit)) if !memo => Some(hit),
             other => {
@@ -218,7 +222,7 @@ impl RunLoop {
     }
 
     pub(super) fn cached(&mut self, id: StepId, start: &Start, hit: Hit) -> Result<(), LoopError> {
-        let Hit { cache_key, from, age_ms, expires_in_ms, result, full, artifacts, saved } = hit;
+        let Hit { cache_key, from, age_ms, expires_in_ms, result, full, artifacts, aside, saved } = hit;
         let (step, key, parts) = (self.run.step(id).path.clone(), start.parts.key(), start.parts.shortened());
         self.emit(StepCached {
             step,
@@ -231,6 +235,7 @@ impl RunLoop {
             result,
             full,
             artifacts,
+            aside,
             saved,
         })?;
         if let (Some(cache), Some(entry)) = (self.around.cache.clone(), cache_key) {

@@ -19,14 +19,18 @@ mod commit;
 mod effect;
 mod ended;
 mod ending;
+mod error;
 mod fit;
 mod gate;
 mod handle;
+mod interrupt;
 mod lookup;
 mod machine;
 mod parking;
 mod preempt;
 mod queue;
+mod reports;
+mod reuse;
 mod script_calls;
 mod scripts;
 mod signals;
@@ -35,6 +39,7 @@ mod stand_in;
 mod start;
 mod stopwatch;
 mod timers;
+mod trouble;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -48,7 +53,8 @@ use sage_core::port::{
     Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
 };
 use sage_core::price::{Price, PriceTable};
-use sage_core::run::{FoldError, Held, PhaseId, Run, Status, StepId};
+use sage_core::run::{Held, PhaseId, Run, Status, StepId};
+use sage_core::seal::Key;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -60,23 +66,31 @@ use crate::inbox::Inbox;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
 use crate::limits::{Limits, Member, Permit};
 use crate::orchestration::OrchestrationLog;
+use crate::output::Outputs;
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::teller::{Listener, Teller};
+use crate::trouble::Refused;
 use crate::vfs::Vfs;
 pub use asks::Approvals;
 use attention::Attention;
 pub use commit::CommitMode;
-use commit::Committer;
+use commit::{Committer, Durable, Whereabouts};
 use effect::Effect;
+pub use error::{LoopError, Stopped};
 pub use gate::Affinity;
 use gate::Gate;
+pub use interrupt::Interrupter;
+pub(crate) use interrupt::Interrupts;
 use lookup::Lookups;
 use machine::Machine;
+use reports::Reports;
 use scripts::Scripts;
 pub(crate) use scripts::given;
 use stopwatch::Stopwatches;
 use timers::Timers;
+use trouble::Obstacles;
+pub(crate) use trouble::pause_before;
 
 /// Inputs that may wait. Senders are attempts and evaluations, which are bounded themselves; a full channel
 /// only makes them wait.
@@ -88,10 +102,14 @@ const BURST: usize = 256;
 #[derive(Clone)]
 pub struct Surroundings {
     pub vfs: Arc<dyn Vfs>,
+    /// The user's key: what this process writes is sealed with it.
+    pub key: Option<Key>,
     pub executor: Arc<dyn StepExecutor>,
     pub clock: Clock,
     pub blobs: Arc<Blobs>,
     pub project: PathBuf,
+    /// Where steps write for people.
+    pub outputs: Arc<Outputs>,
     pub run_dir: PathBuf,
     pub checkpoint: PathBuf,
     pub children_lock: Option<Arc<std::fs::File>>,
@@ -122,6 +140,9 @@ pub struct Earlier {
     pub result: serde_json::Value,
 }
 
+/// Says something to a person while the run goes on.
+pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
+
 pub type EarlierResults = dyn Fn(&str, &str, &str) -> Option<Earlier> + Send + Sync;
 
 impl std::fmt::Debug for Surroundings {
@@ -147,37 +168,20 @@ pub(crate) enum Input {
     Prepared(StepId, Prepared),
     LookedUp(StepId, Prepared, Option<Box<lookup::Known>>),
     StoodIn(StepId, Box<stand_in::StoodIn>),
+    /// The file of a result that is reused is there.
+    Restored(StepId, Box<reuse::Restored>),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
     Asked(StepId, u32, Box<asks::Asked>),
     /// A question that nobody waits for any more.
     Withdrawn(StepId, u32, String),
-    Repeated(PhaseId, Result<bool, String>),
+    Repeated(PhaseId, Result<bool, Refused>),
     /// What a script said, and in which of its starts.
     Script(StepId, u64, Box<Said>),
-    Committed(Result<Head, JournalError>),
+    Committed(Result<Durable, JournalError>),
     Interrupt,
     Poll,
     Timer,
-}
-
-/// A handle for whoever hosts the loop: interrupts it from a signal handler.
-#[derive(Clone, Debug)]
-pub struct Interrupter(mpsc::Sender<Input>);
-
-impl Interrupter {
-    pub async fn interrupt(&self) {
-        // A loop that is gone needs no interrupt.
-        let _ = self.0.send(Input::Interrupt).await;
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum LoopError {
-    #[error("cannot save the run: {0}")]
-    Storage(#[from] JournalError),
-    #[error("internal: an event does not fit the run: {0}")]
-    Fold(#[from] FoldError),
 }
 
 /// A running attempt, as the loop sees it.
@@ -190,6 +194,7 @@ struct Live {
     nudges: u32,
     usage: Usage,
     signal: Option<QuotaSignal>,
+    reports: Reports,
     /// Who waits for an answer, by the question's id.
     replies: HashMap<String, asks::Reply>,
     /// Since when a person is asked, and how long people have thought so far: not the attempt's time.
@@ -233,6 +238,7 @@ pub struct RunLoop {
     committer: Committer,
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
+    interrupts: Interrupts,
     held: Held,
     holding: u32,
     repeating: HashSet<PhaseId>,
@@ -249,6 +255,7 @@ pub struct RunLoop {
     waiting: Option<u64>,
     /// How often the run stood still and went on.
     stops: u32,
+    obstacles: Obstacles,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
     timers: Timers,
@@ -262,6 +269,8 @@ pub struct RunLoop {
     poster: Option<Teller<Inbox>>,
     monitor: Option<Teller<OrchestrationLog>>,
     done: bool,
+    tell: Option<Tell>,
+    whereabouts: Whereabouts,
 }
 
 impl std::fmt::Debug for RunLoop {
@@ -282,8 +291,9 @@ impl RunLoop {
     ) -> RunLoop {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let durable = file.head();
+        let whereabouts = Whereabouts::new(&file, options.commit);
         let committer = Committer::new(file, options.commit, sender.clone());
-        let image = crate::image::Painter::new(&around, options.commit);
+        let image = crate::image::Painter::new(&around, options.commit, &run);
         let machine = Machine::new(around.min_free_bytes);
         let lookups = Lookups::new(&run);
         let (vfs, dir) = (&around.vfs, &around.run_dir);
@@ -298,6 +308,7 @@ impl RunLoop {
             committer,
             inputs,
             sender,
+            interrupts: Interrupter::default().listen(),
             held: Held::default(),
             holding: 0,
             repeating: HashSet::new(),
@@ -310,6 +321,7 @@ impl RunLoop {
             rates: HashMap::new(),
             waiting: None,
             stops: 0,
+            obstacles: Obstacles::default(),
             effects: VecDeque::new(),
             durable,
             timers: Timers::default(),
@@ -321,15 +333,34 @@ impl RunLoop {
             poster,
             monitor,
             done: false,
+            tell: None,
+            whereabouts,
         }
     }
 
     pub fn interrupter(&self) -> Interrupter {
-        Interrupter(self.sender.clone())
+        self.interrupts.interrupter()
     }
 
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// As another loop of the same run was: whoever could interrupt that one can interrupt this one.
+    pub(crate) fn in_place_of(mut self, interrupts: Interrupts, tell: Option<Tell>) -> RunLoop {
+        (self.interrupts, self.tell) = (interrupts, tell);
+        self
+    }
+
+    /// What a person should know while the run goes on is said to `tell`.
+    pub fn tell_with(&mut self, tell: Tell) {
+        self.tell = Some(tell);
+    }
+
+    fn say(&self, line: String) {
+        if let Some(tell) = &self.tell {
+            tell(line);
+        }
     }
 
     /// Leaves the run as it is to another owner; its image is on disk.
@@ -339,7 +370,7 @@ impl RunLoop {
     }
 
     /// Runs to the end, a pause or a failure of the disk. Whatever the reason, no process of the run is left.
-    pub async fn drive(mut self) -> Result<(Run, History), LoopError> {
+    pub async fn drive(mut self) -> Result<(Run, History), Box<Stopped>> {
         let result = self.turn().await;
         for live in self.live.values() {
             live.stop.set(Stop::Now);
@@ -351,16 +382,26 @@ impl RunLoop {
                 None => break,
             }
         }
-        self.image.finish(&self.run, self.durable);
+        self.close_journal();
+        match result.is_ok() && self.journal.head() == self.durable {
+            true => self.image.finish(&self.run, self.durable),
+            // After a failed write nobody knows what of the fold is on the disk.
+            false => self.image.close(),
+        }
         self.finish_keeping().await;
         self.finish_posts(result.is_ok()).await;
-        result.map(|()| (self.run, self.history))
+        match result {
+            Ok(()) => Ok((self.run, self.history)),
+            Err(error) => Err(Box::new(Stopped { error, interrupts: self.interrupts, tell: self.tell })),
+        }
     }
 
     async fn turn(&mut self) -> Result<(), LoopError> {
         self.attention.begin();
-        self.image.paint(&self.run, self.durable);
+        self.paint();
         if self.options.deliver_only {
+            // A deadline that passed while the run had no owner has decided before any answer that comes now.
+            self.take_deadlines()?;
             self.take_signals()?;
         } else {
             self.rearm();
@@ -376,15 +417,25 @@ impl RunLoop {
                 let Ok(input) = self.inputs.try_recv() else { break };
                 self.handle(input).await?;
             }
+            if self.image.is_late() {
+                self.catch_up_disk().await?;
+            }
             self.pump().await?;
         }
         Ok(())
+    }
+
+    pub(super) fn paint(&mut self) {
+        self.image.paint(&self.run, self.durable, self.journal.head());
     }
 
     async fn next_input(&mut self) -> Input {
         let (timer, now) = (self.timers.next(), Instant::now());
         let poll = self.options.signals.then(|| self.timers.next_poll());
         // Before what may never end: a flood of inputs must not make the run deaf.
+        if self.interrupts.take() {
+            return Input::Interrupt;
+        }
         // The runtime's timer counts in milliseconds: what is due already must not wait for the next one.
         if timer.is_some_and(|at| at <= now) {
             return Input::Timer;
@@ -398,6 +449,7 @@ impl RunLoop {
         self.attention.free();
         let input = tokio::select! {
             biased;
+            () = self.interrupts.next() => Input::Interrupt,
             input = self.inputs.recv() => input.unwrap_or(Input::Interrupt),
             () = at(timer) => Input::Timer,
             () = at(poll) => Input::Poll,

@@ -76,7 +76,9 @@ impl RunLoop {
     pub(super) fn continue_due(&mut self) -> Result<(), LoopError> {
         let Some(until) = self.waiting else { return Ok(()) };
         let now = self.around.clock.now_ms();
-        if now < until && self.run.ready_count() > 0 && !self.open_again() {
+        // Asked only before the time: asking takes from the target what the step itself will need.
+        let early = now < until;
+        if early && (self.is_in_trouble() || (self.run.ready_count() > 0 && !self.open_again())) {
             let ms = until - now;
             self.timers.arm(Instant::now() + Duration::from_millis(ms).min(LOOK), Timer::Continue);
             return Ok(());
@@ -86,6 +88,7 @@ impl RunLoop {
 
     pub(super) fn go_on(&mut self) -> Result<(), LoopError> {
         self.waiting = None;
+        self.forget_trouble();
         self.gate.reopen();
         self.emit(RunContinued {})?;
         self.queue_anew();

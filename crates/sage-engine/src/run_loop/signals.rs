@@ -14,8 +14,10 @@ use crate::results::pack_small;
 impl RunLoop {
     pub(super) fn take_signals(&mut self) -> Result<(), LoopError> {
         self.timers.polled();
-        self.image.catch_up(&self.run, self.durable);
-        for delivery in control::receive(self.around.vfs.as_ref(), &self.around.run_dir) {
+        self.image.catch_up(&self.run, self.durable, self.journal.head());
+        for delivery in
+            control::receive(self.around.vfs.as_ref(), &self.around.run_dir, self.around.key.as_ref())
+        {
             self.take(delivery)?;
         }
         Ok(())
@@ -126,12 +128,23 @@ impl RunLoop {
         self.emit(StepAnswered { step, choice, by, message, result, signal }).map(drop)
     }
 
+    /// Questions whose deadline has passed take their default.
+    pub(super) fn take_deadlines(&mut self) -> Result<(), LoopError> {
+        let now = self.around.clock.now_ms();
+        let late = |id: &StepId| match &self.run.step(*id).state {
+            State::Running(running) => running.ask.is_some() && running.until.is_some_and(|at| at <= now),
+            _ => false,
+        };
+        let late: Vec<StepId> = self.run.step_ids().filter(late).collect();
+        late.into_iter().try_for_each(|id| self.deadline(id, self.run.step(id).attempts))
+    }
+
     /// Nobody answered in time: the default speaks, or the question fails.
     pub(super) fn deadline(&mut self, id: StepId, attempt: u32) -> Result<(), LoopError> {
         let step = self.run.step(id);
         let State::Running(running) = &step.state else { return Ok(()) };
         let Some(ask) = running.ask.clone().filter(|_| step.attempts == attempt) else { return Ok(()) };
         let choice = ask.default.clone().unwrap_or_else(|| "reject".into());
-        self.answer(id, choice, "deadline".into(), Some("nobody answered in time".into()), None)
+        self.answer(id, choice, "deadline".into(), Some("no answer before the deadline".into()), None)
     }
 }

@@ -6,9 +6,9 @@ use sage_core::event::{Ask, End, StepFinished, StepStarted};
 use sage_core::policy::{Alternative, FailureClass, FallbackOn};
 use sage_core::run::{State, StepId};
 
-use super::{Input, LoopError, RunLoop};
+use super::{Input, LoopError, RunLoop, Surroundings};
 use crate::cache::{DEFAULT_TTL_MS, Hit};
-use crate::perform::write_output;
+use crate::output::Content;
 use crate::prepare::Start;
 use crate::results::{pack, unpack};
 
@@ -51,30 +51,18 @@ impl RunLoop {
                 let (cache, blobs) = (around.cache.as_ref(), &around.blobs);
                 let step = (operation.as_str(), path.as_str(), feature.as_str());
                 let kept = cache.and_then(|cache| cache.stand_in(key, step, item.as_ref(), blobs, now));
-                if let Some(hit) = kept {
-                    let asks = hit.expires_in_ms.is_none() && cache.is_some_and(|cache| cache.asks);
-                    // What a person is asked about first is not there yet.
-                    if let Some(path) = output.filter(|_| accepted || !asks) {
-                        let whole = unpack(hit.full.as_ref().unwrap_or(&hit.result), blobs);
-                        write_output(&around.project, &path, &whole.map_err(|error| error.to_string())?)?;
-                    }
-                    return Ok(hit);
-                }
-                let found = (around.earlier)(&feature, &run, &path);
-                let found = found.ok_or("no earlier run of this feature has a result of it")?;
-                let result = pack(&found.result, blobs).map_err(|error| error.to_string())?;
-                let age_ms = now.saturating_sub(found.at_ms);
-                let ttl_ms = cache.map_or(DEFAULT_TTL_MS, |cache| cache.config.ttl_ms);
-                Ok(Hit {
-                    cache_key: None,
-                    from: found.run,
-                    age_ms,
-                    expires_in_ms: ttl_ms.checked_sub(age_ms).filter(|left| *left > 0),
-                    result,
-                    full: None,
-                    artifacts: Vec::new(),
-                    saved: Default::default(),
-                })
+                let hit = match kept {
+                    Some(hit) => hit,
+                    None => earlier(&around, &feature, &run, &path, now)?,
+                };
+                let asks = hit.expires_in_ms.is_none() && cache.is_some_and(|cache| cache.asks);
+                // What a person is asked about first is not written yet.
+                let Some(output) = output.filter(|_| accepted || !asks) else { return Ok(hit) };
+                let whole = unpack(hit.full.as_ref().unwrap_or(&hit.result), blobs);
+                let content = Content::of(&whole.map_err(|error| error.to_string())?, None)?;
+                let written =
+                    around.outputs.write(&output, &content).map_err(|refused| refused.to_string())?;
+                Ok(hit.written(Some(written)))
             };
             let found = tokio::task::spawn_blocking(look).await;
             let found = found.unwrap_or_else(|error| Err(format!("internal: {error}")));
@@ -123,4 +111,23 @@ impl RunLoop {
         let end = End::Failed { class, message: format!("{first}fallback: {why}"), partial: None };
         self.emit(StepFinished::new(path, attempt, end, 0, Default::default())).map(drop)
     }
+}
+
+/// What the step gave in an earlier run of the feature.
+fn earlier(around: &Surroundings, feature: &str, run: &str, path: &str, now: u64) -> Result<Hit, String> {
+    let found = (around.earlier)(feature, run, path);
+    let found = found.ok_or("no earlier run of this feature has a result of it")?;
+    let age_ms = now.saturating_sub(found.at_ms);
+    let ttl_ms = around.cache.as_ref().map_or(DEFAULT_TTL_MS, |cache| cache.config.ttl_ms);
+    Ok(Hit {
+        cache_key: None,
+        from: found.run,
+        age_ms,
+        expires_in_ms: ttl_ms.checked_sub(age_ms).filter(|left| *left > 0),
+        result: pack(&found.result, &around.blobs).map_err(|error| error.to_string())?,
+        full: None,
+        artifacts: Vec::new(),
+        aside: None,
+        saved: Default::default(),
+    })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_core::event::{End, StepExpanded, StepFinished, StepReused, StepSkipped, StepStarted};
+use sage_core::event::{End, StepExpanded, StepFinished, StepSkipped, StepStarted};
 use sage_core::policy::FailureClass;
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
@@ -28,7 +28,7 @@ impl RunLoop {
     /// Grants and starts whatever may start now.
     pub(super) fn start_ready(&mut self) -> Result<(), LoopError> {
         self.look_up_ready();
-        while self.running() && self.holding < PREPARING {
+        while self.running() && self.holding < PREPARING && self.may_start() {
             let gate = &self.gate;
             let Some(id) = self.run.next_start(&self.held, |lane| gate.is_closed(lane)) else { break };
             match self.gate.take_prepared(id) {
@@ -80,12 +80,16 @@ impl RunLoop {
                 Ok(())
             }
             Prepared::Start(start) => self.begin(id, *start),
-            Prepared::Invalid(message) => {
-                let attempt = self.run.step(id).attempts;
-                let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
-                self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
-            }
+            Prepared::Invalid(message) => self.invalid(id, message),
+            Prepared::Hindered(obstacle) => self.unprepared(id, obstacle),
         }
+    }
+
+    /// What it would do cannot be said: it fails without an attempt.
+    pub(super) fn invalid(&mut self, id: StepId, message: String) -> Result<(), LoopError> {
+        let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
+        let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
+        self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
     }
 
     pub(super) fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {
@@ -94,10 +98,8 @@ impl RunLoop {
         }
         let (key, parts) = (start.parts.key(), start.parts.shortened());
         let (path, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts + 1);
-        // A check is about the project as it is now, not about what it was asked.
-        let remembers = !self.run.step(id).fresh && !self.run.operation(id).is_check();
-        if remembers && self.run.memo.contains_key(&key) {
-            return self.emit(StepReused { step: path, key, parts: parts.into() }).map(drop);
+        if self.is_reusable(id, key) {
+            return self.reuse(id, start);
         }
         if self.is_unknown_to_cache(id, key) {
             self.look_up(id);
@@ -191,6 +193,7 @@ impl RunLoop {
             unknown: self.run.step(id).unknown,
             fresh: self.run.step(id).fresh,
             feedback: self.run.step(id).verdict.as_deref().map(str::to_string),
+            keep_output: operation.output.is_some(),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Timer {
     Gate,
     /// The time that a standing run waits for.
     Continue,
+    /// The machine may have what it lacked.
+    Trouble,
     /// An attempt is slow / shows no progress.
     Hedge(StepId, u32),
     Stall(StepId, u32),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::skill::{FILE, MAX_BYTES, Skill, read};
 use sage_core::source::SourceText;
+use sage_fence::Fence;
 use serde::Serialize;
 
 use super::usage::State;
@@ -217,10 +218,7 @@ fn folders(dir: &Path) -> Vec<String> {
 }
 
 fn leads_out(place: &Path, dir: &Path) -> bool {
-    match (place.canonicalize(), dir.canonicalize()) {
-        (Ok(place), Ok(dir)) => !dir.starts_with(place),
-        _ => true,
-    }
+    !dir.exists() || Fence::new(place).locate(dir).is_err()
 }
 
 /// `3:14: the description is empty (say what it does)`

@@ -5,7 +5,7 @@
 //!                                     found then), skill.ts (code) and .versions/<n>/ (what they were before)
 //! .agents/skills, .claude/skills,     those of other tools: read, never written
 //! and the user's own
-//! .sage/state/skills.json             approvals and statistics of all: of this machine, never from a clone
+//! .sage/state/skills.json             approvals and statistics of all: sealed, never from a clone
 //! ```
 //! What must stay true: an approval is of a content (its SHA-256); changed content has none. Writers take
 //! turns by an OS lock; every file is written whole or not at all, `sage.json` last.
@@ -23,6 +23,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use sage_core::seal::Key;
 
 use crate::clock::Clock;
 use crate::lock::lock_within;
@@ -51,23 +53,40 @@ pub enum SkillError {
     Content { path: PathBuf, why: String },
     #[error("`{}` cannot be read ({why}), so nothing was written to it", path.display())]
     Damaged { path: PathBuf, why: String },
+    #[error("the approval cannot be sealed: there is no user key")]
+    NoKey,
     #[error("{0}")]
     Project(#[from] ProjectError),
     #[error("cannot {op} `{}`: {source}", path.display())]
     Io { op: &'static str, path: PathBuf, source: io::Error },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store {
     project: Project,
     places: Vec<Place>,
     vfs: Arc<dyn Vfs>,
     clock: Clock,
+    /// The user's: approvals are sealed with it, and those of others are none.
+    key: Option<Key>,
 }
 
 impl Store {
-    pub fn new(project: &Project, places: Vec<Place>, vfs: Arc<dyn Vfs>, clock: Clock) -> Store {
-        Store { project: project.clone(), places, vfs, clock }
+    pub fn new(
+        project: &Project,
+        places: Vec<Place>,
+        vfs: Arc<dyn Vfs>,
+        clock: Clock,
+        user: Option<&Key>,
+    ) -> Store {
+        let store = Store { project: project.clone(), places, vfs, clock, key: None };
+        user.map(|key| store.sealed_with(key)).unwrap_or(store)
+    }
+
+    /// The same skills, with the user's key.
+    #[must_use]
+    pub fn sealed_with(&self, user: &Key) -> Store {
+        Store { key: Some(user.scoped("skills", "")), ..self.clone() }
     }
 
     /// Where our own are.

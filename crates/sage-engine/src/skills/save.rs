@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::skill::{FILE, is_name};
 use sage_core::wire::rfc3339;
+use sage_fence::private;
 use serde_json::Value;
 
 use super::content::VERSIONS;
@@ -92,7 +93,8 @@ impl Store {
         for entry in Content::read(dir)?.files.iter().filter(|entry| entry.link_to.is_none()) {
             let (from, to) = (dir.join(&entry.path), temp.join(&entry.path));
             vfs.create_dir_all(vfs::parent(&to)).map_err(failed)?;
-            std::fs::copy(&from, &to).and_then(|_| std::fs::File::open(&to)?.sync_all()).map_err(failed)?;
+            // Not `fs::copy`, which takes the mode over.
+            std::fs::read(&from).and_then(|bytes| private::write_durable(&to, &bytes)).map_err(failed)?;
         }
         let moved = vfs.sync_dir(&temp).and_then(|()| vfs.rename(&temp, past));
         moved.and_then(|()| vfs.sync_dir(vfs::parent(past))).map_err(failed)

@@ -19,7 +19,7 @@ impl Desk {
         let project = Project::new(dir.path().join("project"), dir.path().join("project/.sage"));
         std::fs::create_dir_all(&project.root).unwrap();
         let places = Place::all(&project, Some(&dir.path().join("user")), None);
-        let store = Store::new(&project, places, DiskFs::new(), Clock::System);
+        let store = Store::new(&project, places, DiskFs::new(), Clock::System, Some(&Key::new(&[7; 32])));
         Desk { dir, store }
     }
 

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use sage_core::seal;
 use sage_core::wire::rfc3339;
 use serde::{Deserialize, Serialize};
 
-use super::{Content, SkillError, Store, io_error, pretty};
+use super::{Content, SkillError, Store, io_error};
 use crate::vfs;
 
 const VERSION: u32 = 1;
@@ -159,6 +160,9 @@ impl Store {
     pub fn approve(&self, name: &str, shown: &Content, by: &str) -> Result<Approval, SkillError> {
         let at = rfc3339(self.clock.now_ms());
         let approval = Approval { by: by.to_string(), at, sha: shown.sha.to_string() };
+        if self.key.is_none() {
+            return Err(SkillError::NoKey);
+        }
         let _lock = self.lock()?;
         if Content::read(&shown.dir)?.sha != shown.sha {
             return Err(SkillError::Changed { name: name.to_string() });
@@ -184,7 +188,12 @@ impl Store {
             Err(source) => return Err(io_error("read", &path, source)),
         };
         let damaged = |why: String| SkillError::Damaged { path: path.clone(), why };
-        let state: State = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
+        let state: State = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        // It came with a repository: nothing in it was approved or counted by this user.
+        if !seal::is_sealed(&text, self.key.as_ref()) {
+            return Ok(State::default());
+        }
         if state.version > VERSION {
             return Err(damaged(format!("it is of a newer sage, version {}", state.version)));
         }
@@ -194,7 +203,9 @@ impl Store {
     fn write_state(&self, mut state: State) -> Result<(), SkillError> {
         let path = self.state_path();
         state.version = VERSION;
-        let written = pretty(&state).and_then(|text| vfs::write_atomic(self.vfs.as_ref(), &path, &text));
+        let written = seal::document_text(&state, self.key.as_ref())
+            .map_err(std::io::Error::other)
+            .and_then(|text| vfs::write_atomic(self.vfs.as_ref(), &path, text.as_bytes()));
         written.map_err(|source| io_error("write", &path, source))
     }
 }

@@ -38,7 +38,8 @@ impl Store {
         let under_way = book.tickets.iter().filter(|ticket| ticket.state == State::InProgress);
         for id in under_way.filter_map(|ticket| ticket.run.as_deref()) {
             // A run that is not here may be somebody else's, who shares the tickets.
-            if let Some(run) = engine.read_run(id) {
+            let run = engine.read_run(id).filter(|run| !engine.is_foreign(&run.feature, id));
+            if let Some(run) = run {
                 self.ended(&run)?;
             }
         }

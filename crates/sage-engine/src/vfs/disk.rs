@@ -127,13 +127,13 @@ impl Vfs for DiskFs {
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
-        let file = open_regular(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
+        let file = open_regular(path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
         make_private(&file)?;
         Ok(self.wrap(file))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
-        Ok(self.wrap(open_regular(path, OFlags::WRONLY | OFlags::APPEND)?))
+        Ok(self.wrap(open_regular(path, OFlags::RDWR | OFlags::APPEND)?))
     }
 
     fn read(&self, path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
@@ -238,4 +238,28 @@ impl VfsFile for DiskFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        is_at(&self.file, path)
+    }
+
+    fn content(&self) -> io::Result<Vec<u8>> {
+        use std::os::unix::fs::FileExt;
+        let mut bytes = vec![0; usize::try_from(self.len()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+}
+
+/// Whether `path` names the open file itself; a symlink to it does not.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let there = match path.symlink_metadata() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
+        there => there?,
+    };
+    let here = file.metadata()?;
+    Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
 }

@@ -168,6 +168,14 @@ impl VfsFile for Fussy {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.len() as u64)
     }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn content(&self) -> io::Result<Vec<u8>> {
+        Ok(self.0.clone())
+    }
 }
 
 // covers: R4

@@ -139,8 +139,11 @@ fn a_damaged_entry_is_removed_told_and_made_again() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         damages.push(bytes);
     }
-    let other = Entry { key: sage_core::digest::Digest::of(b"other"), ..Entry::open(&whole).unwrap() };
-    damages.push(other.seal().unwrap());
+    let other = Entry {
+        key: sage_core::digest::Digest::of(b"other"),
+        ..Entry::open(&whole, &crate::world::key()).unwrap()
+    };
+    damages.push(other.seal(&crate::world::key()).unwrap());
     for (round, bytes) in damages.iter().enumerate() {
         disk.plant(&path, bytes).unwrap();
         let run = world.run(&text);
@@ -151,6 +154,25 @@ fn a_damaged_entry_is_removed_told_and_made_again() {
         assert!(miss.damaged.is_some(), "{miss:?}");
         assert_eq!(world.run(&text).tally.cache_hits, 1, "and taken the next time");
     }
+}
+
+// covers: R11, R17
+#[test]
+fn an_entry_that_this_user_did_not_write_is_a_miss_and_replaced() {
+    let disk = SimFs::new(1);
+    let mut world = World::new(Arc::new(disk.clone()));
+    world.cache = true;
+    let text = one("cache: true", "ms=10");
+    world.run(&text);
+    let (entry, _) = store(&world).entries().remove(0);
+    let path = world.root().join(format!(".sage/cache/{}.json", entry.key));
+    // Whole, with the right checksum, but sealed with the key of somebody else.
+    disk.plant(&path, &entry.seal(&sage_core::seal::Key::new(&[8; 32])).unwrap()).unwrap();
+    assert_eq!((store(&world).entries().len(), store(&world).foreign()), (0, vec![entry.key]));
+    let run = world.run(&text);
+    assert_eq!((run.tally.cache_hits, run.tally.cache_misses, world.begun("p/x")), (0, 1, 2));
+    assert_eq!((store(&world).entries().len(), store(&world).foreign().len()), (1, 0));
+    assert_eq!(world.run(&text).tally.cache_hits, 1);
 }
 
 // covers: R11
@@ -200,11 +222,10 @@ fn other_files_another_agent_and_another_question_are_another_result() {
 fn what_was_made_while_its_files_changed_is_not_kept() {
     let world = world();
     let file = world.root().join("src.rs");
-    std::fs::write(&file, "one").unwrap();
-    // The first step writes into what the second one declares, while that one works.
+    // The first step writes what the second one declares, while that one works.
     let text = "name: h\nphases:\n  - id: p\n    operations:\n      - { id: w, type: agent, agent: fake, output: src.rs, prompt: 'ms=50' }\n      - { id: x, type: agent, agent: fake, cache: { files: [src.rs] }, prompt: 'ms=500' }\n";
     good(&world.run(text));
-    assert_ne!(std::fs::read_to_string(&file).unwrap(), "one");
+    assert!(file.exists());
     assert_eq!(store(&world).entries().len(), 0);
     // Now it writes what is there already.
     good(&world.run(text));

@@ -2,7 +2,8 @@
 //!
 //! `ms=30` per response (`ms2=5` in attempt 2), `usage=10,20` tokens per response, `fail`, `fail<3`, `fail@2`,
 //! `class=transient`, `retry=2000`, `refuse<3`, `refuse@2` (at once), `down=agent`, `hang`, `hang<2`,
-//! `nudgeable`, `alive=50`, `grace=500` (time to stop), `silent-bill` (usage only at the end).
+//! `nudgeable`, `alive=50`, `grace=500` (time to stop), `silent-bill` (usage only at the end), `lacks<3` (the machine
+//! has nothing left), `big=70000` (bytes of the result), `dice` (another result each time), `flood` (of progress).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -225,6 +226,15 @@ impl Performance {
         if let Some(closed) = self.steps.refuses(&self.call, self.steps.now_ms()) {
             return failed(closed.class, "not now".into(), Usage::default(), Some(closed.refusal));
         }
+        if script.below("lacks", attempt) {
+            let message = "cannot start: Resource temporarily unavailable".to_string();
+            return failed(FailureClass::System, message, Usage::default(), None);
+        }
+        if script.has("flood") {
+            (0..5_000).for_each(|_| (self.cx.progress)(Progress::Alive));
+            let continuity = sage_core::port::Continuity::New;
+            (self.cx.progress)(Progress::Session { id: "talk".into(), continuity });
+        }
         if script.has(&format!("refuse@{attempt}")) {
             return failed(FailureClass::RateLimit, "not now".into(), Usage::default(), None);
         }
@@ -252,7 +262,12 @@ impl Performance {
         }
         let item = self.call.input.get("item").cloned().unwrap_or(Value::Null);
         let env = self.call.params.get("env").cloned().unwrap_or(Value::Null);
-        let result = json!({"stdout": script.0, "item": item, "env": env});
+        let mut stdout = script.0.clone();
+        stdout.extend(std::iter::repeat_n('x', script.number("big=").unwrap_or(0) as usize));
+        if script.has("dice") {
+            stdout += &self.steps.begun.lock().unwrap()[&self.call.path].to_string();
+        }
+        let result = json!({"stdout": stdout, "item": item, "env": env});
         StepOutcome::Succeeded { result, usage: self.bill() }
     }
 

@@ -129,7 +129,7 @@ async fn disturb(world: &World, text: &str, random: &mut Random, parallel: u32) 
             let interrupter = owned.run_loop.interrupter();
             let interrupt = async {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
-                interrupter.interrupt().await;
+                interrupter.interrupt();
             };
             let (run, ()) = tokio::join!(owned.drive(), interrupt);
             run.ok()

@@ -10,6 +10,7 @@ use std::time::Duration;
 use sage_core::event::{Event, Frozen, Settings};
 use sage_core::price::PriceTable;
 use sage_core::run::Run;
+use sage_core::seal::Key;
 use sage_core::source::Format;
 use sage_engine::cache::{Cache, CacheConfig};
 use sage_engine::clock::Clock;
@@ -23,6 +24,11 @@ use sage_engine::vfs::Vfs;
 use serde_json::Map;
 
 use crate::script::{Scripted, Steps};
+
+/// Of the user whose world it is.
+pub fn key() -> Key {
+    Key::new(&[7; 32])
+}
 
 pub struct World {
     pub vfs: Arc<dyn Vfs>,
@@ -76,6 +82,8 @@ impl World {
         Engine {
             project: Project::new(root.clone(), root.join(".sage")),
             vfs: self.vfs.clone(),
+            key: Some(key()),
+            accepts_foreign: false,
             executor: Arc::new(Scripted(self.steps.clone())),
             clock: match self.commit {
                 CommitMode::Inline => {
@@ -94,7 +102,8 @@ impl World {
             approvals: Default::default(),
             wakes: self.wakes.clone(),
             cache: self.cache.then(|| {
-                let mut cache = Cache::new(self.vfs.clone(), root.join(".sage/cache"), self.cache_config);
+                let mut cache =
+                    Cache::new(self.vfs.clone(), root.join(".sage/cache"), self.cache_config, Some(key()));
                 cache.asks = self.asks;
                 cache
             }),

@@ -100,27 +100,30 @@ fn read_all(tree: &Tree, time: Duration) -> (Vec<FileFacts>, usize) {
     let read = Mutex::new(Vec::new());
     let generated = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(tree.files.len()) {
-            scope.spawn(|| {
-                let mut reader = Reader::default();
-                let mut mine = Vec::new();
-                while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if Instant::now() > deadline {
-                        break;
-                    }
-                    let file = &tree.files[*index];
-                    match tree.text(file) {
-                        Some(text) if is_generated(&text) => drop(generated.fetch_add(1, Ordering::Relaxed)),
-                        Some(text) => mine.extend(reader.read(file, text, deadline)),
-                        None => {}
-                    }
-                }
-                if let Ok(mut read) = read.lock() {
-                    read.append(&mut mine);
-                }
-            });
+    let work = || {
+        let mut reader = Reader::default();
+        let mut mine = Vec::new();
+        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if Instant::now() > deadline {
+                break;
+            }
+            let file = &tree.files[*index];
+            match tree.text(file) {
+                Some(text) if is_generated(&text) => drop(generated.fetch_add(1, Ordering::Relaxed)),
+                Some(text) => mine.extend(reader.read(file, text, deadline)),
+                None => {}
+            }
         }
+        if let Ok(mut read) = read.lock() {
+            read.append(&mut mine);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(tree.files.len()) {
+            // With fewer threads it takes longer.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
     (read.into_inner().unwrap_or_default(), generated.into_inner())
 }

@@ -13,6 +13,8 @@ pub struct Earlier {
     pub said: Vec<Said>,
     /// Steps that came back with nothing.
     pub silent: Vec<String>,
+    /// Files that a step wrote, with the step.
+    files: Vec<(String, String)>,
 }
 
 /// One result of one step.
@@ -31,6 +33,8 @@ impl Earlier {
     pub fn read(steps: &Map<String, Value>) -> Earlier {
         let mut earlier = Earlier::default();
         for (step, value) in steps {
+            let files = value["artifacts"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            earlier.files.extend(files.map(|file| (step.clone(), file.to_string())));
             earlier.take(step, unwrapped(value));
         }
         earlier
@@ -66,6 +70,13 @@ impl Earlier {
     pub fn specification(&self) -> Option<&Value> {
         let is_it = |said: &&Said| said.value["requirements"].is_array();
         self.said.iter().rev().find(is_it).map(|said| &said.value)
+    }
+
+    /// The file that the newest specification was written to.
+    pub fn specification_file(&self) -> Option<&str> {
+        let is_it = |said: &&Said| said.value["requirements"].is_array();
+        let step = &self.said.iter().rev().find(is_it)?.step;
+        self.files.iter().find(|(of, _)| of == step).map(|(_, file)| file.as_str())
     }
 
     /// The first result that has `key` as a list with something in it: a specification, a plan.

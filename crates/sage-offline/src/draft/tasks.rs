@@ -29,7 +29,8 @@ pub fn derive(brief: &Brief, requirements: &[Requirement], feature: &str, questi
         Some(_) => ("spec.md", "specification"),
         None => ("plan.md", "plan"),
     };
-    let asked_in = (format!("docs/specs/{feature}/{file}"), name);
+    let written = brief.earlier.specification_file().map(str::to_string);
+    let asked_in = (written.unwrap_or_else(|| format!("docs/specs/{feature}/{file}")), name);
     let mut tasks = Tasks { brief, requirements, asked_in, all: Vec::new() };
     let answers = tasks.answers(questions);
     let core = tasks.core(&answers);

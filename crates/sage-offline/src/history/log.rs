@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::git::{Absent, git};
+use crate::git::{Absent, git};
 
 /// Older ones say little about the code as it is.
 const MAX_COMMITS: &str = "3000";

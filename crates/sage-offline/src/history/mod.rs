@@ -5,10 +5,8 @@
 //! ```
 //! Names of people are shown, their addresses never.
 
-mod git;
 mod log;
 mod similar;
 
-pub(crate) use git::git;
 pub(crate) use log::{Commit, commits};
 pub(crate) use similar::similar;

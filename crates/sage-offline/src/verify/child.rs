@@ -74,7 +74,10 @@ pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended>
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
-    let chunks = readers(&mut child);
+    let chunks = readers(&mut child).inspect_err(|_| {
+        end_group(&child);
+        let _ = child.wait();
+    })?;
     let mut output = Vec::new();
     let (status, timed_out) = wait(&mut child, &chunks, &mut output, started + limit)?;
     end_group(&child);
@@ -118,7 +121,7 @@ fn wait(
 }
 
 /// One thread for each stream; they end with their pipe.
-fn readers(child: &mut Child) -> Receiver<Vec<u8>> {
+fn readers(child: &mut Child) -> std::io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = sync_channel(CHUNKS);
     let streams: [Option<Box<dyn Read + Send>>; 2] = [
         child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
@@ -126,16 +129,16 @@ fn readers(child: &mut Child) -> Receiver<Vec<u8>> {
     ];
     for mut stream in streams.into_iter().flatten() {
         let sender = sender.clone();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
                 if sender.send(buffer[..count].to_vec()).is_err() {
                     break;
                 }
             }
-        });
+        })?;
     }
-    receiver
+    Ok(receiver)
 }
 
 fn end_group(child: &Child) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::order::Order;
 use super::verdict::Verdict;
 use crate::draft;
-use crate::history::git;
+use crate::git::git;
 use crate::request::Request;
 use crate::walk::{File, Tree};
 
@@ -61,11 +61,20 @@ fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
 }
 
 fn git_changes(project: &Path) -> Vec<String> {
-    let status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+    // In a submodule git would be run with settings of its own.
+    let status = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+    ];
     let Ok(text) = git(project, &status) else { return Vec::new() };
     // Paths are relative to the repository, which may lie above the project.
-    let prefix = git(project, &["rev-parse", "--show-prefix"]).unwrap_or_default().trim().to_string();
-    let paths = text.split('\0').filter_map(|entry| entry.get(3..)?.strip_prefix(prefix.as_str()));
+    let prefix = git(project, &["rev-parse", "--show-prefix"]).unwrap_or_default();
+    let prefix = prefix.trim_end_matches('\n');
+    let paths = text.split('\0').filter_map(|entry| entry.get(3..)?.strip_prefix(prefix));
     paths.map(str::to_string).collect()
 }
 
@@ -207,4 +216,37 @@ pub fn compare(verdict: &mut Verdict, request: &Request) {
         (true, false) => format!("New against the test step before: {}.", new.join(", ")),
     };
     verdict.add_note(&note);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    // covers: R17
+    #[test]
+    fn changes_are_found_without_running_what_the_repository_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, project) = (dir.path(), dir.path().join("sub"));
+        std::fs::create_dir(&project).unwrap();
+        std::fs::write(project.join("new.rs"), "x").unwrap();
+        std::fs::write(project.join("old.rs"), "x").unwrap();
+        std::fs::write(top.join(".gitattributes"), "*.rs filter=odd=name\n").unwrap();
+        let hook = top.join("hook.sh");
+        std::fs::write(&hook, "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n").unwrap();
+        std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let git = |args: &[&str]| {
+            assert!(Command::new("git").args(args).current_dir(top).output().unwrap().status.success());
+        };
+        git(&["init", "-q"]);
+        git(&["add", "sub/old.rs"]);
+        for name in ["core.fsmonitor", "filter.odd=name.clean", "filter.odd=name.process"] {
+            git(&["config", name, hook.to_str().unwrap()]);
+        }
+        git(&["config", "filter.odd=name.required", "true"]);
+        std::fs::write(project.join("old.rs"), "y").unwrap();
+        assert_eq!(git_changes(&project), ["old.rs", "new.rs"]);
+        assert!(!top.join("ran").exists(), "a program that the repository names was run");
+    }
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::order::Order;
-use crate::history::git;
+use crate::git::git;
 use crate::request::Request;
 
 /// More changed files than these are not compared one by one.

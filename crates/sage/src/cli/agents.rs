@@ -14,6 +14,7 @@ use super::context::{self, Context};
 use super::failure::Failure;
 use super::table::print_table;
 use super::{install, print_json};
+use crate::trust::Definition;
 
 /// For one agent; they are all asked at once.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,6 +53,8 @@ pub enum State {
     Installed,
     NoLogin,
     Missing,
+    /// The project defines it, and nobody has trusted that: it was not looked at.
+    NotTrusted,
 }
 
 impl State {
@@ -61,6 +64,7 @@ impl State {
             State::Installed => "installed",
             State::NoLogin => "no login",
             State::Missing => "missing",
+            State::NotTrusted => "not trusted",
         }
     }
 }
@@ -121,7 +125,26 @@ pub fn probe_all(context: &Context) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
+/// Nothing of it is started, not even to ask for its version.
+fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) -> Row {
+    Row {
+        configured: true,
+        provider: context.config.providers.get(&config.name).cloned(),
+        capabilities: adapter(&config.adapter).map(Agent::capabilities).unwrap_or_default(),
+        state: State::NotTrusted,
+        program: config.command.first().cloned().or(config.url),
+        version: None,
+        auth: Auth::Unknown,
+        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
+        name: config.name,
+        adapter: config.adapter,
+    }
+}
+
 async fn row(context: &Context, config: AgentConfig) -> Row {
+    if let Some(definition) = context.config.untrusted_agent(&config.name) {
+        return untrusted(context, config, definition);
+    }
     let speaks = adapter(&config.adapter);
     let probe = match speaks {
         Some(agent) => patient(agent, context, &config).await,

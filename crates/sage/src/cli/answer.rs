@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use sage_core::run::{OpenAsk, Run, State, Status};
 use sage_engine::control::Signal;
+use sage_engine::open::OpenError;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -11,6 +12,8 @@ use super::failure::Failure;
 use super::signal::deliver;
 use super::{background, feature, print, print_json};
 use crate::command_line::{sage, tell};
+use crate::trust::Door;
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct ApproveArgs {
@@ -53,6 +56,7 @@ pub struct RejectArgs {
 }
 
 pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure> {
+    refuse_steps("answer a question", &command("approve", &args.feature, args.step.as_deref()))?;
     let input = args.edit.as_deref().map(serde_json::from_str::<Value>).transpose();
     let input = input.map_err(|error| {
         Failure::usage(format!("--edit is not JSON: {error}")).hint(r#"--edit '{"command": "ls"}'"#)
@@ -66,8 +70,14 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
 }
 
 pub fn reject(context: &Context, args: RejectArgs) -> Result<ExitCode, Failure> {
+    refuse_steps("answer a question", &command("reject", &args.feature, args.step.as_deref()))?;
     let said = Said { choice: Some("reject".into()), message: args.message, ask: args.ask, input: None };
     answer(context, &args.feature, args.step, said, args.json)
+}
+
+/// `sage approve checkout release/ask`
+pub fn command(verb: &str, feature: &str, step: Option<&str>) -> String {
+    step.iter().fold(sage(verb).arg(feature), |command, step| command.arg(*step)).to_string()
 }
 
 /// What was decided about a question.
@@ -95,8 +105,7 @@ fn answer(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let feature = feature(name)?;
-    let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into());
-    let Answered { step, choice, run } = say(context, &feature, step, said, by)?;
+    let Answered { step, choice, run } = say(context, &feature, step, said, Door::of_command().by())?;
     if json {
         print_json(
             &json!({"type": "answered", "success": true, "feature": feature, "step": step, "choice": choice}),
@@ -170,9 +179,20 @@ fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
         run.step_ids().filter(|&id| run.waits_for_person(id)).map(|id| run.step(id).path.as_ref()).collect();
     match questions.as_slice() {
         [one] => Ok((*one).to_string()),
-        [] => Err(Failure::usage(format!("no step of `{feature}` waits for an answer"))),
+        [] => Err(no_question(run, feature)),
         many => Err(Failure::usage(format!("{} steps wait for an answer: {}", many.len(), many.join(", ")))
             .hint(sage("approve").arg(feature).arg(many[0].to_string()))),
+    }
+}
+
+/// A question that was just answered is a conflict; without any it is a mistake.
+fn no_question(run: &Run, feature: &str) -> Failure {
+    match run.last_answered() {
+        Some(id) => {
+            let step = run.step(id).path.to_string();
+            OpenError::Answered { feature: feature.into(), step, answer: run.answer_of(id) }.into()
+        }
+        None => Failure::usage(format!("no step of `{feature}` waits for an answer")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use sage_engine::background::{self, Over, Record, Records};
+use sage_engine::background::{self, Over, Record};
 use sage_engine::lock;
 use sage_engine::open::Engine;
 use serde_json::{Value, json};
@@ -44,12 +44,16 @@ pub fn wanted(context: &Context, detach: bool) -> bool {
     if detach && !context.config.switches.background {
         eprintln!("note: the background is switched off (SAGE_BACKGROUND or [switches]); it runs here");
     }
-    detach && context.config.switches.background
+    if detach && context.key.is_none() {
+        eprintln!("note: state is not sealed, so nothing may start the run again; it runs here");
+    }
+    detach && context.config.switches.background && context.key.is_some()
 }
 
 /// Starts a supervisor if runs in the background have none. One directory listing where there are none.
 pub fn ensure(context: &Context) {
-    if !context.config.switches.background || Records::new(&context.project.state()).list().is_empty() {
+    let none = || context.records().list().is_empty() || context.project.refuse_strange().is_err();
+    if !context.config.switches.background || none() {
         return;
     }
     if background::is_needed(&context.engine())
@@ -64,6 +68,9 @@ pub fn owner(context: &Context, record: &Record) -> io::Result<Child> {
     let mut args = vec!["resume", &record.feature, "--quiet", "--supervised", &record.run];
     if record.no_wait {
         args.push("--no-wait");
+    }
+    if record.after_reboot {
+        args.push("--after-reboot");
     }
     sage(context, &record.feature, &args)
 }
@@ -97,7 +104,8 @@ pub fn leave_terminal() -> io::Result<()> {
 
 /// Nobody waits for it here; in a process that stays it must be buried all the same.
 fn let_go(mut child: Child) {
-    std::thread::spawn(move || drop(child.wait()));
+    // Without a thread it is buried when this process ends.
+    let _ = std::thread::Builder::new().spawn(move || drop(child.wait()));
 }
 
 /// Starts the first owner of a run that was left to the background, and says how to watch it.
@@ -167,7 +175,7 @@ pub fn goes_on(context: &Context, engine: &Engine, feature: &str) -> bool {
 
 /// What to say of a run that a person has just acted on: whether it goes on by itself.
 pub fn goes_on_by_itself(context: &Context, feature: &str) -> bool {
-    let record = Records::new(&context.project.state()).get(feature);
+    let record = context.records().get(feature);
     context.config.switches.background && record.is_some_and(|record| record.over.is_none())
 }
 

@@ -55,6 +55,13 @@ enum Action {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        self.action.is_none()
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let limits = context.limits();
     match args.action {

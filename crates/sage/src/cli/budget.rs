@@ -10,6 +10,7 @@ use sage_core::event::PauseReason;
 use sage_core::price::PriceTable;
 use sage_core::run::{PhaseId, Run, Status, StepId};
 use sage_engine::control::Signal;
+use sage_engine::open::OpenError;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -18,6 +19,7 @@ use super::{feature, print, print_json, signal};
 use crate::command_line::{CommandLine, sage, tell};
 use crate::display::raise_command;
 use crate::display::text::plural;
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -42,12 +44,27 @@ enum Action {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        self.action.is_none()
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
-    let run = context.engine().read(&feature)?.run;
+    let snapshot = context.engine().read(&feature)?;
+    if snapshot.is_foreign && !context.accepts_foreign && args.action.is_some() {
+        return Err(OpenError::Foreign(feature).into());
+    }
+    let run = snapshot.run;
     match args.action {
         None => show(&run, &context.config.prices(), args.json),
-        Some(Action::Raise { amount, of }) => raise(context, &run, &amount, &of, args.json),
+        Some(Action::Raise { amount, of }) => {
+            let command = sage("budget").arg(&args.feature).arg("raise").arg(&amount).to_string();
+            refuse_steps("raise a budget", &command)?;
+            raise(context, &run, &amount, &of, args.json)
+        }
     }
 }
 

@@ -42,6 +42,13 @@ enum Action {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        !matches!(self.action, Some(Action::Clear { .. }))
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let cache = context.cache();
     let now = Clock::System.now_ms();

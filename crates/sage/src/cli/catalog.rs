@@ -10,6 +10,7 @@ use sage_core::event::{Frozen, FrozenProgram};
 use sage_core::read::read_template;
 use sage_core::source::Format;
 use sage_core::template::{Kind, Template};
+use sage_fence::Fence;
 
 use super::context::Context;
 use super::failure::Failure;
@@ -176,11 +177,9 @@ impl Catalog {
         if let Some(program) = frozen.programs.get(file) {
             return Ok(program.text.clone());
         }
-        if file.starts_with(['/', '~']) || file.split('/').any(|part| part == "..") {
-            return Err("it must be in the project".into());
-        }
         let most = sage_script::strip::MAX_BYTES as u64;
-        text_file::read(&self.root.join(file), most).map_err(|error| error.to_string())
+        let bytes = Fence::new(&self.root).read(Path::new(file), most).map_err(|why| why.to_string())?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_string())
     }
 
     /// A template that names a broken operation is not valid, also where a built-in one has the same name.

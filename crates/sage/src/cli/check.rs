@@ -18,8 +18,9 @@ use super::code::located;
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json, programs};
-use crate::code::types;
+use crate::code::{Author, types};
 use crate::display::text::plural;
+use crate::trust::programs::installed_tsc;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -96,9 +97,14 @@ fn check_types(
     readable: bool,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Shown>, Failure> {
-    let program = tsc::find(&context.project.root);
+    let own = installed_tsc(&context.project.root);
+    let trusted = own.as_ref().filter(|(_, definition)| context.trust.holds(definition));
+    let program = trusted.map(|(path, _)| path.clone()).or_else(tsc::on_path);
+    if let Some((_, definition)) = own.as_ref().filter(|_| trusted.is_none()) {
+        notes.push(format!("{} was not used: it is not trusted (sage trust)", definition.name));
+    }
     if program.is_none() {
-        notes.push("types were not checked: there is no `tsc` in node_modules or on PATH (npm install --save-dev typescript)".into());
+        notes.push("types were not checked: there is no trusted `tsc` in node_modules, and none on PATH (npm install --save-dev typescript)".into());
     }
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -130,7 +136,7 @@ fn unwritten(error: std::io::Error) -> Failure {
 async fn tools(context: &Context, notes: &mut Vec<String>) -> Option<Vec<ToolDef>> {
     let hub = context.hub();
     hub.names().next()?;
-    let mode = context.code_mode(hub.clone());
+    let mode = context.code_mode(hub.clone(), Author::Person);
     notes.extend(mode.refresh().await);
     let catalogue = mode.catalogue().to_vec();
     hub.close().await;

@@ -12,9 +12,10 @@ use serde_json::{Map, Value, json};
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
-use crate::code::{CodeAnswer, CodeFailure, CodeMode, CodeRun, Save};
+use crate::code::{Author, CodeAnswer, CodeFailure, CodeMode, CodeRun, Save};
 use crate::command_line::{self, sage};
 use crate::display::text::clean;
+use crate::trust::Definition;
 
 /// Longer texts are data, not code.
 const MAX_CODE_BYTES: u64 = 4 << 20;
@@ -94,8 +95,18 @@ pub fn perform(
     run: CodeRun,
     limits: CodeLimits,
 ) -> Result<(CodeMode, Result<CodeAnswer, CodeFailure>), Failure> {
+    // Those that it does not name are left out, and it is told so.
+    let names = |it: &&Definition| {
+        let server = it.name.strip_prefix("mcp.");
+        server.is_some_and(|server| run.code.contains(&format!("servers/{server}")))
+    };
+    let untrusted: Vec<Definition> = context.config.untrusted.iter().filter(names).cloned().collect();
+    if !untrusted.is_empty() {
+        return Err(Failure::untrusted(untrusted));
+    }
     let hub = context.hub();
-    let mode = context.code_mode(hub.clone()).with_limits(limits);
+    let author = if sage_agents::above().is_some() { Author::Model } else { Author::Person };
+    let mode = context.code_mode(hub.clone(), author).with_limits(limits);
     let runtime = runtime()?;
     let outcome = runtime.block_on(async {
         let outcome = mode.run(run).await;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use sage_agents::llm::MoreTools;
 use sage_agents::mcp::Hub;
-use sage_agents::{Executor, ExecutorConfig};
+use sage_agents::{Executor, ExecutorConfig, Untrusted};
+use sage_core::seal::Key;
+use sage_engine::background::Records;
 use sage_engine::cache::Cache;
 use sage_engine::clock::Clock;
 use sage_engine::inbox::Inbox;
@@ -18,14 +20,21 @@ use sage_engine::vfs::DiskFs;
 use super::config::Config;
 use super::failure::Failure;
 use super::reports::Reports;
-use crate::code::{CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
+use crate::code::{Author, CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
 use crate::command_line::root_of;
+use crate::trust::{Trust, user};
 
 #[derive(Clone, Debug)]
 pub struct Context {
     pub project: Project,
     pub config: Config,
     pub disk: Arc<DiskFs>,
+    /// What this user's state is sealed with; none before anything was sealed.
+    pub key: Option<Key>,
+    /// A person said that state which is not sealed may be continued.
+    pub accepts_foreign: bool,
+    /// Which of the project's definitions this user has trusted.
+    pub trust: Trust,
 }
 
 impl Context {
@@ -39,12 +48,28 @@ impl Context {
             return Err(Failure::usage(format!("`{}` is not a directory", given.display())));
         }
         let root = root_of(&start).to_path_buf();
-        let config = Config::load(&root)?;
+        let trust = Trust::load(user::dir(), &root);
+        let config = Config::load(&root, &trust)?;
         let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
             Some(dir) => root.join(PathBuf::from(dir)),
             None => root.join(".sage"),
         };
-        Ok(Context { project: Project::new(root, dir), config, disk: Arc::new(DiskFs::default()) })
+        let (project, disk) = (Project::new(root, dir), Arc::new(DiskFs::default()));
+        Ok(Context { project, config, disk, key: user::key(), accepts_foreign: false, trust })
+    }
+
+    /// For a command that writes state: what it writes is sealed.
+    pub fn seal_state(&mut self) {
+        match user::make_key() {
+            Ok(key) => self.key = Some(key),
+            Err(why) => eprintln!(
+                "note: state is not sealed ({why}); to resume a run, you will be asked to confirm it"
+            ),
+        }
+    }
+
+    pub fn records(&self) -> Records {
+        Records::new(&self.project.state(), self.key.as_ref())
     }
 
     /// Limits that other runs of the project share, and per provider other projects of the user.
@@ -64,19 +89,32 @@ impl Context {
     /// Also one that is switched off can be looked at.
     pub fn cache(&self) -> Cache {
         let config = self.config.cache.unwrap_or_default();
-        Cache::new(self.disk.clone(), self.project.cache(), config)
+        Cache::new(self.disk.clone(), self.project.cache(), config, self.key.clone())
     }
 
     fn executor(&self) -> ExecutorConfig {
+        let untrusted = &self.config.untrusted;
+        let names =
+            |kind: &str| untrusted.iter().filter_map(|it| Some(it.name.strip_prefix(kind)?.into())).collect();
+        let untrusted = Untrusted { agents: names("agents."), servers: names("mcp.") };
+        let mut agents = self.config.agents();
+        agents.retain(|name, _| !untrusted.agents.contains(name));
         ExecutorConfig {
-            agents: self.config.agents(),
+            agents,
+            untrusted,
             servers: self.config.servers.known.clone(),
+            key: self.key.clone(),
             tools: Some(self.project.state().join("tools")),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
             wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
+            private: vec![self.project.dir.clone(), user_state()],
             ..ExecutorConfig::default()
         }
+    }
+
+    pub fn sessions(&self) -> sage_agents::session::Store {
+        sage_agents::session::Store::new(self.project.sessions(), self.key.clone())
     }
 
     /// The way to the MCP servers, for whoever needs them without a run. Starts nothing.
@@ -85,12 +123,13 @@ impl Context {
     }
 
     /// Code mode for the project, over the servers of a hub.
-    pub fn code_mode(&self, hub: Arc<Hub>) -> CodeMode {
-        self.code_over(HubTools::new(Guard::new(hub, self.limits())))
+    pub fn code_mode(&self, hub: Arc<Hub>, author: Author) -> CodeMode {
+        let rules = self.config.approvals.rules.clone();
+        self.code_over(HubTools::new(Guard::new(hub, self.limits()), rules, author))
     }
 
     fn code_over(&self, tools: HubTools) -> CodeMode {
-        let store = super::skills::store(&self.project, self.disk.clone());
+        let store = super::skills::store(&self.project, self.disk.clone(), self.key.as_ref());
         let skills = ProjectSkills::new(store, super::skills::known_secrets());
         CodeMode::new(Arc::new(tools), skills)
     }
@@ -100,7 +139,9 @@ impl Context {
         if config.servers.is_empty() {
             return config;
         }
-        let tools = || HubTools::new(Guard::new(Arc::clone(hub), limits.clone()));
+        let rules = &self.config.approvals.rules;
+        let guard = || Guard::new(Arc::clone(hub), limits.clone());
+        let tools = || HubTools::new(guard(), rules.clone(), Author::Model);
         let all = Arc::new(self.code_over(tools()));
         let reading = Arc::new(self.code_over(tools().only_reading()));
         let more = MoreTools::new(move |access| {
@@ -122,6 +163,8 @@ impl Context {
         Engine {
             project: self.project.clone(),
             vfs: self.disk.clone(),
+            key: self.key.clone(),
+            accepts_foreign: self.accepts_foreign,
             executor: Arc::new(Executor::with_hub(config, hub)),
             clock: Clock::System,
             commit: CommitMode::Thread,
@@ -166,6 +209,8 @@ fn raise_descriptors() {
 /// The runtime of commands that run or signal.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     raise_descriptors();
-    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    built.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
+    super::threads::runtime().map_err(|error| {
+        Failure::failed(format!("cannot start threads: {error}"))
+            .hint("ulimit -u    (shows the limit of processes and threads)")
+    })
 }

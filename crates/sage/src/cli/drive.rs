@@ -21,6 +21,7 @@ use super::failure::Failure;
 use super::notes;
 use super::tickets::belong;
 use super::worktrees;
+use crate::command_line::sage;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
 /// How a run is shown.
@@ -66,6 +67,10 @@ pub fn drive(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resul
 
 /// Runs to the end or a pause.
 pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Result<Run, Failure> {
+    let runtime = runtime().map_err(|failure| {
+        let resume = sage("resume").arg(&owned.run_loop.run().feature);
+        failure.hint(resume.comment("when there are threads again"))
+    })?;
     notes::print(&notes::of_notices(&owned.notices));
     let forked = owned.run_loop.run().forked_from().is_some();
     // A ticket belongs to the run that was started for it.
@@ -81,7 +86,9 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
     let options = Options { from_seq, color: color(), width: None, until_closed: false, no_wait };
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
     let voice = shown.voice();
-    let runtime = runtime()?;
+    let mut owned = owned;
+    let say = voice.clone();
+    owned.run_loop.tell_with(Arc::new(move |line| say.say(line)));
     let delivering = engine.wakes.clone().map(|inbox| Background::start(inbox, Arc::new(Recorded)));
     let result = runtime.block_on(async {
         let watcher = tokio::spawn(watch_interrupts(owned.run_loop.interrupter(), voice, show.unattended));
@@ -116,12 +123,12 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
     super::skills::count::count(engine, run);
     let blobs = engine.blobs(&run.id);
     if show.json {
-        super::print(format_args!(
+        crate::say::painted(format_args!(
             "{}\n",
             display::summary_json(run, &|output| value(output, &blobs)).trim_end()
         ));
     } else {
-        super::print(display::summary(run, style()));
+        crate::say::painted(display::summary(run, style()));
     }
     worktrees::tell(&engine.project, &run.id);
     Ok(ExitCode::from(exit_code(run)))
@@ -158,6 +165,6 @@ async fn watch_interrupts(interrupter: Interrupter, voice: Voice, unattended: bo
             3 => std::process::exit(130),
             _ => {}
         }
-        interrupter.interrupt().await;
+        interrupter.interrupt();
     }
 }

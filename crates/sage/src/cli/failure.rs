@@ -2,11 +2,17 @@
 
 use std::process::ExitCode;
 
+use sage_core::run::FoldError;
+use sage_engine::journal::JournalError;
 use sage_engine::open::OpenError;
+use sage_engine::project::ProjectError;
 use sage_engine::run_loop::LoopError;
 
 use crate::command_line::{here, sage};
 use crate::display::template_name;
+use crate::display::text::argument;
+use crate::trust::Definition;
+use crate::trust::open::STATE;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -14,6 +20,16 @@ pub enum Kind {
     Usage = 2,
     Paused = 4,
     Conflict = 5,
+    Interrupted = 130,
+}
+
+/// What a person can allow, so that the command goes on.
+#[derive(Clone, Debug)]
+pub enum Word {
+    /// To use these definitions of the project.
+    Trust(Vec<Definition>),
+    /// To continue the state of a feature that this user did not write.
+    Adopt(String),
 }
 
 #[derive(Debug)]
@@ -21,11 +37,22 @@ pub struct Failure {
     pub kind: Kind,
     pub message: String,
     pub hints: Vec<String>,
+    /// Nothing was done: with a person's word the command can be tried again.
+    pub word: Option<Box<Word>>,
 }
 
 impl Failure {
     pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), hints: Vec::new() }
+        Failure { kind, message: message.into(), hints: Vec::new(), word: None }
+    }
+
+    /// Something of the project is needed that nobody has trusted.
+    pub fn untrusted(definitions: Vec<Definition>) -> Failure {
+        let places: Vec<String> = definitions.iter().map(|it| format!("`{}`", it.place())).collect();
+        let message =
+            format!("{} {} not trusted", places.join(", "), if places.len() == 1 { "is" } else { "are" });
+        let failure = Failure::usage(message).hint("sage trust");
+        Failure { word: Some(Box::new(Word::Trust(definitions))), ..failure }
     }
 
     pub fn usage(message: impl Into<String>) -> Failure {
@@ -51,6 +78,21 @@ impl Failure {
     }
 }
 
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Failure {
+        let message = error.to_string();
+        match error {
+            ProjectError::NotADirectory { path } => Failure::failed(message)
+                .hint(format!("rm {}    (then sage init)", argument(&path.display().to_string()))),
+            ProjectError::Foreign { path } => {
+                let path = argument(&path.display().to_string());
+                Failure::failed(message).hint(format!("chown -R $(id -u) {path}    (if it is yours)"))
+            }
+            ProjectError::Unwritable { .. } => Failure::failed(message).hint("sage doctor"),
+        }
+    }
+}
+
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         let message = error.to_string();
@@ -66,19 +108,42 @@ impl From<OpenError> for Failure {
                 .hint("--as <another name>")
                 .hint(sage("status").arg(feature)),
             OpenError::Unknown(_) => Failure::usage(message).hint("sage list"),
+            OpenError::Foreign(feature) => {
+                let failure = Failure::usage(message).hint(sage("trust").arg(format!("{STATE}{feature}")));
+                Failure { word: Some(Box::new(Word::Adopt(feature))), ..failure }
+            }
             OpenError::NotResumable { feature, template } => {
                 let template = template_name(&template);
                 Failure::failed(message).hint(sage("run").arg(feature).option("-t", template))
             }
             OpenError::NoStep { feature, .. } => Failure::usage(message).hint(sage("status").arg(feature)),
+            OpenError::Answered { feature, .. } => {
+                Failure::new(Kind::Conflict, message).hint(sage("status").arg(feature))
+            }
             OpenError::NoQuestion { .. }
             | OpenError::NoChoice { .. }
             | OpenError::NoBudget { .. }
             | OpenError::NotOpen { .. } => Failure::usage(message),
+            OpenError::Children { pids, .. } if !pids.is_empty() => {
+                let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+                Failure::failed(message).hint(format!("kill {}", pids.join(" ")))
+            }
             OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
                 .hint(sage("approve").arg("FEATURE").arg(step).comment("run it again; or sage reject")),
-            OpenError::Lost { .. } => Failure::failed(message).hint("sage verify"),
-            OpenError::Journal(_) => Failure::failed(message).hint("sage verify"),
+            OpenError::Project(error) => error.into(),
+            OpenError::Damaged { feature, .. } => Failure::failed(message)
+                .hint(sage("repair").arg(&feature).arg("--dry-run").comment("shows what can be kept"))
+                .hint(sage("resume").arg(feature).comment("repairs it and goes on")),
+            OpenError::NeedsRepair { feature, .. } => Failure::failed(message)
+                .hint(sage("repair").arg(&feature).arg("--dry-run"))
+                .hint(sage("repair").arg(feature)),
+            OpenError::Lost { feature, .. } | OpenError::Garbled { feature, .. } => Failure::failed(message)
+                .hint(sage("run").arg(feature).comment("starts anew; the damaged files are kept")),
+            OpenError::Journal(JournalError::NewerVersion { .. })
+            | OpenError::Event(_)
+            | OpenError::Fold(FoldError::Newer(_)) => {
+                Failure::failed(message).hint(sage("--version").comment("a newer sage wrote it"))
+            }
             _ => Failure::failed(message),
         }
     }
@@ -86,8 +151,13 @@ impl From<OpenError> for Failure {
 
 impl From<LoopError> for Failure {
     fn from(error: LoopError) -> Failure {
-        Failure::failed(error.to_string())
-            .hint("what was acknowledged is safe; make room or mend the disk, then `sage resume`")
+        let kind = match error {
+            LoopError::Paused(_) => Kind::Paused,
+            LoopError::Interrupted(_) => Kind::Interrupted,
+            LoopError::Storage(JournalError::Taken { .. }) => Kind::Conflict,
+            LoopError::Storage(_) | LoopError::Fold(_) => Kind::Failed,
+        };
+        Failure::new(kind, error.to_string()).hint("sage resume <feature>    (finished steps are saved)")
     }
 }
 

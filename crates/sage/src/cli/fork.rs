@@ -12,6 +12,7 @@ use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
+use super::preflight::check_run_trust;
 use super::{background, feature, list, notes, resume};
 use crate::display::text::plural;
 
@@ -45,7 +46,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         cache.asks = terminal && !args.show.json && !args.detach;
     }
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
-    let before = match edited || args.limits.given() {
+    let untrusted = !context.config.untrusted.is_empty();
+    let before = match edited || args.limits.given() || untrusted {
         true => Some(engine.read(&source).map_err(|error| unknown(&engine, error))?.run),
         false => None,
     };
@@ -64,6 +66,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         Some(run) if args.limits.given() => Some(args.limits.change(run)?),
         _ => None,
     };
+    if let Some(run) = before.as_ref().filter(|_| edit.is_none()) {
+        check_run_trust(context, run)?;
+    }
     let no_wait = args.limits.no_wait;
     let request = ForkRequest {
         source,

@@ -38,6 +38,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        self.dry_run
+    }
+
     fn policy(&self, config: &GcConfig) -> Result<Policy, Failure> {
         let older_than_ms = self.older_than.as_deref().map(age).transpose()?;
         let max_bytes = match &self.max_size {

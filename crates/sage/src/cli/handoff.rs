@@ -56,6 +56,13 @@ enum Action {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        matches!(self.action, Action::List(_) | Action::Show { .. })
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let store = Store::new(&context.project, context.disk.clone(), Clock::System);
     let json = args.json;

@@ -55,6 +55,13 @@ enum Action {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        matches!(self.action, None | Some(Action::Show { .. }))
+    }
+}
+
 /// Five tries of something that never works take two seconds, a slow writer a second; more is somebody else's turn.
 const DELIVERY_TIME: Duration = Duration::from_secs(30);
 

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::{install, print, print_json};
 use crate::code::types;
 use crate::command_line::sage;
+use crate::display::text::clean;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -46,7 +47,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let project = &context.project;
     project.prepare(context.disk.as_ref()).map_err(|error| Failure::failed(error.to_string()))?;
     let templates = project.templates();
-    std::fs::create_dir_all(&templates)?;
+    sage_fence::private::create_dir_all(&templates)?;
     let mut written = Vec::new();
     if create(&project.root.join("sage.toml"), CONFIG)? {
         written.push("sage.toml");
@@ -67,6 +68,10 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         }
         written.iter().for_each(|file| print(format_args!("wrote {file}\n")));
         told.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        let untrusted: Vec<&str> = context.config.untrusted.iter().map(|it| it.name.as_str()).collect();
+        if !untrusted.is_empty() {
+            eprintln!("note: not trusted yet: {}\nhint: sage trust", clean(&untrusted.join(", ")));
+        }
         for (program, command) in clients::OTHERS {
             print(format_args!("as tools in {program}: {command}\n"));
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use sage_core::run::Status;
 use sage_core::wire;
 use sage_engine::checkpoint;
-use sage_engine::open::Engine;
+use sage_engine::open::{Engine, OpenError};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
@@ -26,7 +26,7 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
-    let rows = rows(&engine, args.status.as_deref());
+    let rows = rows(&engine, args.status.as_deref())?;
     if args.json {
         print_json(&json!({"type": "list", "workflows": rows}))?;
         return Ok(ExitCode::SUCCESS);
@@ -46,10 +46,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// One row a feature, of those with this status.
-pub fn rows(engine: &Engine, status: Option<&str>) -> Vec<Value> {
+pub fn rows(engine: &Engine, status: Option<&str>) -> Result<Vec<Value>, OpenError> {
+    engine.refuse_unreadable()?;
     let mut rows: Vec<Value> = features(engine).iter().map(|feature| row(engine, feature)).collect();
     rows.retain(|row| status.is_none_or(|status| row["status"] == status));
-    rows
+    Ok(rows)
 }
 
 fn table(rows: &[Value]) {
@@ -63,6 +64,7 @@ fn table(rows: &[Value]) {
         let degraded = row["verdict"] == "degraded";
         let status = if degraded { "degraded".into() } else { text(row, "status") };
         let owner = match row["status"].as_str() {
+            _ if row["foreign"] == true => "  (foreign: sage trust)",
             _ if row["abandoned"] != true && row["ownerKind"] == "background" => "  (in the background)",
             _ if row["abandoned"] != true => "",
             Some("paused") => "  (no process waits for it: sage resume)",
@@ -128,22 +130,31 @@ fn row(engine: &Engine, feature: &str) -> Value {
     let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
     if let Some(doc) = doc.filter(|doc| !is_open(doc)) {
         let percentage = doc.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
-        return json!({
+        let mut row = json!({
             "feature": feature, "template": doc.get("template"), "phase": doc.get("phase"), "status": doc.get("status"),
             "verdict": doc.get("verdict"), "startedAt": doc.get("startedAt"), "progress": percentage,
         });
+        if run_id(&doc).is_some_and(|run| engine.is_foreign(feature, &run)) {
+            row["foreign"] = true.into();
+        }
+        return row;
     }
     match engine.read(feature) {
         Ok(snapshot) => {
             let run = &snapshot.run;
             // With a known time its owner would stay and go on by itself.
             let goes_on = matches!(run.status, Status::Running | Status::Paused { until: Some(_), .. });
-            json!({
+            let goes_on = goes_on && !snapshot.is_foreign;
+            let mut row = json!({
                 "feature": feature, "template": run.plan().template.name, "phase": wire::current_phase(run),
                 "status": run.status.name(), "verdict": wire::verdict_of(run).map(|v| v.name()),
                 "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
                 "abandoned": goes_on && !snapshot.is_alive(), "ownerKind": roster::owner_kind(&snapshot),
-            })
+            });
+            if snapshot.is_foreign {
+                row["foreign"] = true.into();
+            }
+            row
         }
         Err(error) => {
             json!({"feature": feature, "status": "damaged", "error": error.to_string(), "progress": null})

@@ -1,6 +1,5 @@
 //! `sage logs`: what happened, or what a step printed.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, feature};
 use crate::display::{Display, Mode, Options};
-use crate::out::Out;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -111,8 +109,7 @@ fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Fa
         let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
         read[n] += piece.len() as u64;
         any |= !piece.is_empty();
-        let written = if n == 0 { Out.write_all(&piece) } else { std::io::stderr().write_all(&piece) };
-        if written.is_err() {
+        if crate::say::bytes(n == 0, &piece).is_err() {
             return Ok(false);
         }
     }

@@ -43,11 +43,12 @@ mod mcp;
 mod meant;
 pub(crate) mod notes;
 pub mod offline;
-mod preflight;
+pub(crate) mod preflight;
 pub(crate) mod prepare;
 mod programs;
 mod projection;
 pub(crate) mod questions;
+mod repair;
 mod reports;
 pub(crate) mod result;
 pub(crate) mod resume;
@@ -63,21 +64,22 @@ mod supervise;
 mod table;
 mod target_names;
 mod templates;
+mod threads;
 pub(crate) mod tickets;
 mod tools;
+pub(crate) mod trust;
 pub(crate) mod validate;
 mod verify;
 pub(crate) mod wake;
 mod warnings;
 mod worktrees;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use sage_core::run::{Run, StepId};
 
-use crate::out::Out;
 use context::Context;
 use failure::Failure;
 
@@ -164,12 +166,16 @@ enum Command {
     Templates(templates::Args),
     /// Show every setting with the place it comes from
     Config(config_command::Args),
+    /// Trust the programs that this project defines, and state that came from elsewhere
+    Trust(trust::Args),
     /// Show which agents can work here: installed, logged in, able to do what
     Agents(agents::Args),
     /// Check that everything is there that work needs, and say what to type where it is not
     Doctor(doctor::Args),
     /// Check journals, blobs and checkpoints for damage
     Verify(verify::Args),
+    /// Put a damaged run together from what is left of it; the damaged files are kept
+    Repair(repair::Args),
     /// Remove what is over and old: runs, worktrees, logs and what belongs to them
     Gc(gc::Args),
     /// Be an MCP server on stdin and stdout, for the agent that starts it
@@ -189,8 +195,11 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors; clap knows where each goes.
-            let _ = error.print();
+            // Help and version are no errors; clap knows where each goes. What was typed may be hostile.
+            match error.use_stderr() {
+                true => eprint!("{}", error.render()),
+                false => print(error.render()),
+            }
             return ExitCode::from(error.exit_code() as u8);
         }
     };
@@ -213,22 +222,46 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     if let Command::Doctor(args) = cli.command {
         return doctor::execute(cli.directory.as_deref(), args);
     }
-    let context = Context::find(cli.directory.as_deref())?;
+    let mut context = ready(cli.directory.as_deref(), &cli.command)?;
     let encryption = context.config.encryption;
-    if let Some(variable) = encryption.filter(|_| !cli.command.only_reads()) {
-        return Err(config::no_encryption(variable));
-    }
     let (looks, acts) = (cli.command.looks_at_runs(), cli.command.acts_on_runs());
     // A supervisor writes state.
     if (looks || acts) && encryption.is_none() {
         background::ensure(&context);
     }
-    let outcome = execute(&context, cli.command);
+    let mut outcome = execute(&mut context, cli.command);
+    // A person who is there is asked for what the command lacks, and it is tried again.
+    while let Err(Failure { word: Some(word), .. }) = &outcome
+        && trust::obtain(&mut context, word)?
+        && let Ok(again) = Cli::try_parse()
+    {
+        let accepts_foreign = context.accepts_foreign;
+        context = Context { accepts_foreign, ..ready(cli.directory.as_deref(), &again.command)? };
+        outcome = execute(&mut context, again.command);
+    }
     // What was just done may be what a run in the background has waited for.
     if acts {
         background::ensure(&context);
     }
     outcome
+}
+
+/// The project, for a command: one that writes needs a place that is ours, and a key to seal what it writes.
+fn ready(directory: Option<&Path>, command: &Command) -> Result<Context, Failure> {
+    let mut context = Context::find(directory)?;
+    if let Some(variable) = context.config.encryption.filter(|_| command.writes_runs()) {
+        return Err(config::no_encryption(variable));
+    }
+    if !command.only_looks() {
+        context.project.refuse_strange()?;
+        if !matches!(command, Command::Gc(_)) {
+            context.project.refuse_links()?;
+        }
+    }
+    if command.seals() {
+        context.seal_state();
+    }
+    Ok(context)
 }
 
 impl Command {
@@ -247,16 +280,46 @@ impl Command {
         }
     }
 
-    /// Commands that write no state of runs.
-    fn only_reads(&self) -> bool {
-        use Command::{Explain, Graph, List, Logs, Result, Status, Templates, Validate, Verify};
-        let runs =
-            matches!(self, Explain(_) | Graph(_) | List(_) | Logs(_) | Result(_) | Status(_) | Verify(_));
-        let others = matches!(
-            self,
-            Templates(_) | Validate(_) | Command::Check(_) | Command::Config(_) | Command::Agents(_)
-        );
-        runs || others
+    /// Commands that only show something: they work on a project whose state nobody may write.
+    fn only_looks(&self) -> bool {
+        match self {
+            Command::Explain(_) | Command::List(_) | Command::Status(_) | Command::Logs(_) => true,
+            Command::Result(_) | Command::Validate(_) | Command::Graph(_) | Command::Config(_) => true,
+            Command::Agents(_) | Command::Doctor(_) | Command::Verify(_) | Command::Debug(_) => true,
+            Command::Budget(args) => args.looks(),
+            Command::Limits(args) => args.looks(),
+            Command::Breakers(args) => args.looks(),
+            Command::Cache(args) => args.looks(),
+            Command::Handoff(args) => args.looks(),
+            Command::Tickets(args) => args.looks(),
+            Command::Skills(args) => args.looks(),
+            Command::Session(args) => args.looks(),
+            Command::Inbox(args) => args.looks(),
+            Command::Templates(args) => args.looks(),
+            Command::Trust(args) => args.looks(),
+            Command::Gc(args) => args.looks(),
+            Command::Run(args) => args.looks(),
+            _ => false,
+        }
+    }
+
+    /// Commands that write state of runs, or may.
+    fn writes_runs(&self) -> bool {
+        !self.only_looks() && !matches!(self, Command::Check(_))
+    }
+
+    /// Commands that write state which only this user may have written: they need the key, and create it.
+    fn seals(&self) -> bool {
+        match self {
+            Command::Run(_) | Command::Resume(_) | Command::Fork(_) | Command::Pause(_) => !self.only_looks(),
+            Command::Cancel(_) | Command::Approve(_) | Command::Reject(_) => true,
+            Command::Compare(_) | Command::Repair(_) => true,
+            Command::Session(_) | Command::Trust(_) | Command::Budget(_) => !self.only_looks(),
+            Command::Tools(_) | Command::Code(_) | Command::Check(_) => true,
+            Command::Mcp(_) | Command::Serve(_) | Command::Supervise => true,
+            Command::Tickets(args) => args.runs(),
+            _ => false,
+        }
     }
 
     fn acts_on_runs(&self) -> bool {
@@ -265,7 +328,7 @@ impl Command {
     }
 }
 
-fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
+fn execute(context: &mut Context, command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Init(args) => init::execute(context, args),
         Command::Run(args) => run::execute(context, args),
@@ -298,9 +361,11 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
         Command::Graph(args) => graph_command::execute(context, args),
         Command::Templates(args) => templates::execute(context, args),
         Command::Config(args) => config_command::execute(context, args),
+        Command::Trust(args) => trust::execute(context, args),
         Command::Agents(args) => agents::execute(context, args),
         Command::Doctor(args) => doctor::execute(Some(&context.project.root), args),
         Command::Verify(args) => verify::execute(context, args),
+        Command::Repair(args) => repair::execute(context, args),
         Command::Gc(args) => gc::execute(context, args),
         Command::Mcp(args) => mcp::execute(context, args),
         Command::Serve(args) => serve::execute(context, args),
@@ -311,14 +376,10 @@ fn execute(context: &Context, command: Command) -> Result<ExitCode, Failure> {
 }
 
 /// Prints to stdout; a reader that has gone away (`| head`) is not an error.
-pub(crate) fn print(text: impl std::fmt::Display) {
-    use std::io::Write;
-    // Remembered: `main` reports it.
-    let _ = write!(Out, "{text}");
-}
+pub(crate) use crate::say::out as print;
 
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    print(format_args!("{}\n", serde_json::to_string(value)?));
+    crate::say::painted(format_args!("{}\n", crate::say::json(&serde_json::to_string(value)?)));
     Ok(())
 }
 

@@ -81,19 +81,15 @@ fn of_notice(notice: &Notice) -> Vec<Note> {
             vec![Note::note(text).hint(again)]
         }
         Notice::CheckpointFromBackup(why) => note(format!("used the backup of the checkpoint: {why}")),
-        Notice::Imported { why, phases, calls, kept } => {
-            let phases = if phases.is_empty() { "none".into() } else { phases.join(", ") };
-            let calls = match calls {
-                0 => String::new(),
-                calls => format!("; finished calls of scripts: {calls}"),
-            };
-            vec![
-                Note::warning(why),
-                Note::warning(format!(
-                    "continuing from the checkpoint; finished phases: {phases}{calls}; all other steps run again"
-                )),
-                Note::note(format!("the damaged run is kept in `{}`", kept.display())),
-            ]
+        Notice::Repaired(repaired) => {
+            let head = Note::warning(format!("{}; repaired the run from what is left", repaired.why));
+            let lines = super::repair::lines(repaired).into_iter().map(Note::warning);
+            std::iter::once(head).chain(lines).collect()
         }
+        Notice::CheckpointWritten(why) => note(format!("wrote the checkpoint anew: {why}")),
+        Notice::ResultsLost(steps) => vec![Note::warning(format!(
+            "results are missing or damaged; these steps run again: {}",
+            steps.join(", ")
+        ))],
     }
 }

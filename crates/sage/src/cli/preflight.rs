@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use sage_agents::agent::adapter;
 use sage_agents::{AgentConfig, worktree};
 use sage_core::policy::Alternative;
-use sage_core::template::{Isolation, Kind, Operation};
+use sage_core::run::Run;
+use sage_core::template::{Isolation, Kind, Operation, Template};
 
 use super::catalog::Ready;
 use super::context::Context;
 use super::failure::Failure;
 use super::install;
+use crate::trust::Definition;
 
 /// An agent that a step names.
 struct Use<'a> {
@@ -28,6 +30,49 @@ pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> 
     let known = context.config.agents();
     uses(ready, default)?.iter().try_for_each(|it| check_known(it, &known))?;
     servers::check_known(context, ready)
+}
+
+/// What the run would start or call and nobody has trusted: it is asked for before anything is spent.
+pub fn check_trust(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
+    if context.config.untrusted.is_empty() {
+        return Ok(());
+    }
+    let agents = uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation));
+    let agents = agents.filter_map(|it| context.config.untrusted_agent(it.name));
+    refuse(agents.chain(servers::untrusted(context, templates(ready))))
+}
+
+/// As `check_trust`, for a run that has begun.
+pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
+    if context.config.untrusted.is_empty() {
+        return Ok(());
+    }
+    let plans: Vec<_> = run.named_plans().into_iter().map(|(_, plan)| plan).collect();
+    let templates = || plans.iter().map(|plan| &plan.template).chain([&run.plan().template]);
+    let mut found = Vec::new();
+    for operation in templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations) {
+        let mut of_step = Vec::new();
+        // Whether it names an agent at all was checked when the run began.
+        let _ = uses_of(&operation.id, operation, run.settings.agent.as_deref(), &mut of_step);
+        let named =
+            of_step.iter().filter(|it| it.operation.kind == Kind::Agent && !has_command(it.operation));
+        found.extend(named.filter_map(|it| context.config.untrusted_agent(it.name)));
+    }
+    refuse(found.into_iter().chain(servers::untrusted(context, templates())))
+}
+
+fn refuse<'a>(untrusted: impl Iterator<Item = &'a Definition>) -> Result<(), Failure> {
+    let mut found: Vec<Definition> = Vec::new();
+    for definition in untrusted {
+        if !found.contains(definition) {
+            found.push(definition.clone());
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Failure::untrusted(found)) }
+}
+
+fn templates(ready: &Ready) -> impl Iterator<Item = &Template> {
+    ready.inner.iter().chain([&ready.template])
 }
 
 /// Missing programs, too. Only looked for, not started: `sage agents` knows more.

@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::inputs;
 use super::notes::Note;
-use super::preflight::{check_agents, check_programs, check_repository};
+use super::preflight::{check_agents, check_programs, check_repository, check_trust};
 use super::{health, warnings};
 
 /// What somebody wants to be run.
@@ -73,6 +73,7 @@ pub fn plan(
 /// What can be known to go wrong is refused before anything is spent; what may go wrong is a note.
 pub fn check(context: &Context, prepared: &Prepared) -> Result<Vec<Note>, Failure> {
     let Prepared { ready, request, .. } = prepared;
+    check_trust(context, ready, request.settings.agent.as_deref())?;
     check_programs(context, ready, request.settings.agent.as_deref())?;
     check_repository(context, ready)?;
     health::before_run(context, ready)

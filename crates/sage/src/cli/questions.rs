@@ -2,7 +2,7 @@
 
 use sage_core::run::{OpenAsk, Run, State, StepId};
 use sage_core::wire::rfc3339;
-use sage_engine::open::Engine;
+use sage_engine::open::{Engine, Snapshot};
 use serde::Serialize;
 
 use super::list;
@@ -35,7 +35,9 @@ pub struct Question {
 /// Of all features, by name. A run that cannot be read asks nothing; `sage list` shows it.
 pub fn all(engine: &Engine) -> Vec<Question> {
     let runs = list::features(engine).into_iter().filter_map(|feature| engine.read(&feature).ok());
-    runs.filter(|snapshot| snapshot.run.status.open()).flat_map(|snapshot| of_run(&snapshot.run)).collect()
+    // What a run of somebody else asks is not for this user to answer.
+    let open = |snapshot: &Snapshot| snapshot.run.status.open() && !snapshot.is_foreign;
+    runs.filter(open).flat_map(|snapshot| of_run(&snapshot.run)).collect()
 }
 
 pub fn of_run(run: &Run) -> Vec<Question> {

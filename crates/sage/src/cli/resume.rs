@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use sage_core::event::RunEdited;
 use sage_core::plan::Plan;
@@ -17,11 +18,15 @@ use super::drive::{self, Show};
 use super::failure::Failure;
 use super::flags::Limits;
 use super::notes::{self, Note};
-use super::preflight::{check_agents, check_programs};
+use super::preflight::{check_agents, check_programs, check_run_trust, check_trust};
 use super::{diagnostics, feature, inputs, warnings};
 use crate::command_line::{sage, tell};
 use crate::display::template_name;
 use crate::display::text::plural;
+use crate::trust::person::refuse_steps;
+
+/// Between two tries of an owner in the background to open its run.
+const TROUBLE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -42,6 +47,9 @@ pub struct Args {
     /// As the next owner of a run in the background, if it goes on by itself
     #[arg(long, value_name = "RUN", hide = true, conflicts_with_all = ["detach", "from", "template", "refresh"])]
     supervised: Option<String>,
+    /// The machine was restarted: go on although the last owner was interrupted
+    #[arg(long, hide = true, requires = "supervised")]
+    after_reboot: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -57,6 +65,7 @@ impl Args {
             template: args.template.clone(),
             detach: args.detach,
             supervised: None,
+            after_reboot: false,
             refresh: false,
             limits: args.limits.clone(),
             show: args.show.clone(),
@@ -72,15 +81,20 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let mut engine = context.engine();
     if let Some(run) = args.supervised {
-        return supervised(&engine, &feature, run, args.limits.no_wait);
+        return supervised(&engine, &feature, run, args.limits.no_wait, args.after_reboot);
     }
     if let Some(cache) = &mut engine.cache {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         cache.asks = terminal && !args.show.json && !args.detach;
     }
+    if args.limits.budget.is_some() {
+        refuse_steps("change the budget of a run", &format!("sage resume {feature}"))?;
+    }
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
+    let untrusted = !context.config.untrusted.is_empty();
     // Read only where something of the old run is needed: a large journal is not folded twice for nothing.
-    let before = if edited || args.limits.given() { Some(engine.read(&feature)?.run) } else { None };
+    let needed = edited || args.limits.given() || untrusted;
+    let before = if needed { Some(engine.read(&feature)?.run) } else { None };
     let edit = match &before {
         Some(run) if edited => {
             Some(edit(context, args.template.as_deref(), &args.limits, args.show.json, run)?)
@@ -91,12 +105,21 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         Some(run) if args.limits.given() => Some(args.limits.change(run)?),
         _ => None,
     };
+    if let Some(run) = before.as_ref().filter(|_| edit.is_none()) {
+        check_run_trust(context, run)?;
+    }
     if let (Some(edit), Some(run), false) = (&edit, &before, args.show.json || args.show.quiet) {
         tell_edit(run, edit);
     }
     let no_wait = args.limits.no_wait;
-    let request =
-        ResumeRequest { edit, from: args.from, settings, no_wait, unattended: None, refresh: args.refresh };
+    let request = ResumeRequest {
+        edit,
+        from: args.from,
+        settings,
+        no_wait,
+        refresh: args.refresh,
+        ..ResumeRequest::default()
+    };
     match engine.resume(&feature, request)? {
         Resumed::Owned(owned) if background::wanted(context, args.detach) => {
             notes::print(&notes::of_notices(&owned.notices));
@@ -120,11 +143,18 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// The owner of a run in the background: no terminal, nobody to ask. What it says goes to the run's log.
-fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Result<ExitCode, Failure> {
+fn supervised(
+    engine: &Engine,
+    feature: &str,
+    run: String,
+    no_wait: bool,
+    after_reboot: bool,
+) -> Result<ExitCode, Failure> {
     background::leave_terminal()?;
-    let request = ResumeRequest { no_wait, unattended: Some(run.clone()), ..ResumeRequest::default() };
+    let unattended = Some(run.clone());
+    let request = ResumeRequest { no_wait, unattended, after_reboot, ..ResumeRequest::default() };
     let show = Show { quiet: true, unattended: true, ..Show::default() };
-    let ended = match engine.resume(feature, request) {
+    let ended = match open_patiently(engine, feature, &request) {
         Ok(Resumed::Owned(owned)) => {
             let now = sage_core::wire::rfc3339(engine.clock.now_ms());
             eprintln!("{now} {run} is run by process {}", std::process::id());
@@ -136,6 +166,23 @@ fn supervised(engine: &Engine, feature: &str, run: String, no_wait: bool) -> Res
     };
     engine.leave(feature)?;
     ended
+}
+
+/// A full disk or a machine without processes is waited for: nobody else would try again as often.
+fn open_patiently(engine: &Engine, feature: &str, request: &ResumeRequest) -> Result<Resumed, OpenError> {
+    let mut told = false;
+    loop {
+        match engine.resume(feature, request.clone()) {
+            Err(error) if !request.no_wait && error.trouble().is_some() => {
+                if !told {
+                    eprintln!("warning: {error}; trying again");
+                }
+                told = true;
+                std::thread::sleep(TROUBLE);
+            }
+            resumed => return resumed,
+        }
+    }
 }
 
 /// What a changed template or changed inputs make of a run.
@@ -159,6 +206,7 @@ pub(super) fn edit(
     let ready = catalog.load(name, &mut diagnostics::reporter(json))?;
     let default = limits.agent.as_deref().or(run.settings.agent.as_deref());
     check_agents(context, &ready, default)?;
+    check_trust(context, &ready, default)?;
     check_programs(context, &ready, default)?;
     if !json {
         notes::print(&warnings::before_run(context, &ready));

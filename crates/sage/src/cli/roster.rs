@@ -14,9 +14,11 @@ use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{background, drive, list, print, print_json};
-use crate::command_line;
+use super::{background, drive, list, print_json};
+use crate::command_line::{self, sage};
+use crate::display::text::clean;
 use crate::display::{RosterScreen, roster_text};
+use crate::trust::open::STATE;
 
 const TICK: Duration = Duration::from_millis(500);
 
@@ -75,6 +77,9 @@ fn row(snapshot: &Snapshot) -> RosterRow {
 
 /// Whose run it is: a terminal's, the background's, nobody's.
 pub fn owner_kind(snapshot: &Snapshot) -> Option<&'static str> {
+    if snapshot.is_foreign {
+        return Some("foreign");
+    }
     match (&snapshot.detached, &snapshot.owner) {
         (Some(_), _) => Some("background"),
         (None, Some(_)) => Some("foreground"),
@@ -98,6 +103,7 @@ pub fn show(context: &Context, watch: bool, json: bool) -> Result<ExitCode, Fail
     tell(&rows, json)?;
     if !json {
         roster.known.values().for_each(|(_, snapshot)| tell_over(snapshot));
+        roster.known.values().for_each(|(_, snapshot)| tell_foreign(snapshot));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -110,8 +116,19 @@ fn tell(rows: &[RosterRow], json: bool) -> Result<(), Failure> {
         eprintln!("no open runs");
         command_line::tell("sage list");
     }
-    print(roster_text(rows, drive::style()));
+    crate::say::painted(roster_text(rows, drive::style()));
     Ok(())
+}
+
+/// Why a run is only shown.
+pub fn tell_foreign(snapshot: &Snapshot) {
+    if snapshot.is_foreign {
+        let feature = clean(&snapshot.run.feature);
+        eprintln!(
+            "note: the run of {feature} was not written by this user on this machine; it is only shown"
+        );
+        command_line::tell(sage("trust").arg(format!("{STATE}{feature}")));
+    }
 }
 
 /// Shows what changes, until nothing goes on any more.

@@ -37,6 +37,13 @@ pub struct Asked {
     args: Args,
 }
 
+impl Asked {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        self.args.dry_run
+    }
+}
+
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Template: a name that `sage templates` lists, or a file [default: the one of sage.toml, else feature]

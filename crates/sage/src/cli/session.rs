@@ -87,8 +87,15 @@ enum What {
     },
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        matches!(self.what, What::List { .. } | What::Show { .. })
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let store = Store::new(context.project.sessions());
+    let store = context.sessions();
     match args.what {
         What::New { agent, role, name, json } => {
             told(&create(context, &store, &agent, role.as_deref(), name)?, "created", json)
@@ -127,6 +134,9 @@ pub fn create(
     let known = context.config.agents();
     if !known.contains_key(agent) && sage_agents::AgentConfig::built_in(agent).is_none() {
         return Err(Failure::usage(format!("unknown agent `{agent}`")).hint("sage agents"));
+    }
+    if let Some(definition) = context.config.untrusted_agent(agent) {
+        return Err(Failure::untrusted(vec![definition.clone()]));
     }
     let id = name.unwrap_or_else(|| {
         let id = ulid::Ulid::generate().to_string().to_lowercase();

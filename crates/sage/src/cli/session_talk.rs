@@ -1,8 +1,9 @@
 //! `sage session resume`: one turn with a session, outside of any run.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sage_agents::session::Store;
 use sage_core::approval::Rules;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
+use crate::display::text::clean;
 
 pub fn resume(
     context: &Context,
@@ -26,7 +28,7 @@ pub fn resume(
 ) -> Result<ExitCode, Failure> {
     let record = store.load(name)?;
     let scratch = store.path(name).join("scratch");
-    std::fs::create_dir_all(&scratch)
+    sage_fence::private::create_dir_all(&scratch)
         .map_err(|error| Failure::failed(format!("cannot create `{}`: {error}", scratch.display())))?;
     let role = record.role.as_deref().and_then(|role| Role::parse(role).ok());
     let stop = StopSignal::default();
@@ -57,45 +59,76 @@ pub fn resume(
     answer(name, outcome, json)
 }
 
-/// Answers what the session's agent asks: the project's rules, else whoever sits at the terminal.
+/// Answers what the session's agent asks: the project's rules, else the person at the terminal.
 struct Clerk {
     rules: Rules,
     access: Access,
-    project: String,
+    project: PathBuf,
 }
 
 impl Clerk {
     fn of(context: &Context, role: Option<Role>) -> Clerk {
         let project = context.project.root.canonicalize().unwrap_or_else(|_| context.project.root.clone());
         let access = role.unwrap_or(Role::Implementer).access();
-        Clerk {
-            rules: context.config.approvals.rules.clone(),
-            access,
-            project: project.display().to_string(),
-        }
+        Clerk { rules: context.config.approvals.rules.clone(), access, project }
     }
 
-    fn answer(&self, ask: &PermissionAsk) -> Permission {
-        let deny = |message: String| Permission::Deny { message };
-        match self.rules.decide(ask, self.access, &self.project, None) {
-            Some(ruling) if ruling.allow => Permission::Allow { input: None },
-            Some(ruling) => deny(ruling.why),
-            None if !std::io::stdin().is_terminal() => deny("nobody is there to be asked".into()),
-            None => {
-                let what = ask.command.clone().unwrap_or_else(|| ask.paths.join(", "));
-                eprint!("may it use {} {what}? [y/N] ", ask.tool);
-                let mut line = String::new();
-                let _ = std::io::stdin().read_line(&mut line);
-                let yes = line.trim().eq_ignore_ascii_case("y");
-                if yes { Permission::Allow { input: None } } else { deny("the user said no".into()) }
+    /// What needs no person: rules decide by the real paths.
+    fn rule(&self, ask: &PermissionAsk) -> Option<Permission> {
+        let real = |path: &String| match sage_fence::real(&self.project, path.as_ref()) {
+            Ok(path) => path.to_string_lossy().into_owned(),
+            Err(_) => "..".to_string(),
+        };
+        let meant = PermissionAsk { paths: ask.paths.iter().map(real).collect(), ..ask.clone() };
+        let ruling = self.rules.decide(&meant, self.access, &self.project.to_string_lossy(), None);
+        match ruling {
+            Some(ruling) if ruling.allow => Some(Permission::Allow { input: None }),
+            Some(ruling) => Some(Permission::Deny { message: ruling.why }),
+            None if !std::io::stdin().is_terminal() || sage_agents::above().is_some() => {
+                Some(Permission::Deny { message: "cannot ask a person: not a terminal".into() })
             }
+            None => None,
         }
     }
 }
 
 impl Asks for Clerk {
     fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
-        Box::pin(std::future::ready(self.answer(&ask)))
+        match self.rule(&ask) {
+            Some(permission) => Box::pin(std::future::ready(permission)),
+            None => Box::pin(ask_person(question(&ask))),
+        }
+    }
+}
+
+/// Every line of the agent's words is indented and cleaned: none of them looks like the question itself.
+fn question(ask: &PermissionAsk) -> String {
+    let what = ask.command.clone().unwrap_or_else(|| ask.paths.join("\n"));
+    let mut text = format!("the agent asks to use {}\n", clean(&ask.tool));
+    for line in what.split('\n').filter(|line| !line.trim().is_empty()) {
+        text.push_str(&format!("    {}\n", clean(line)));
+    }
+    text + "allow it? [y/N] "
+}
+
+/// On a thread of its own: the turn goes on while a person thinks, and its end does not wait for the line.
+async fn ask_person(question: String) -> Permission {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let asked = std::thread::Builder::new().spawn(move || {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        eprint!("{question}");
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        let _ = sender.send(read.is_ok() && line.trim().eq_ignore_ascii_case("y"));
+    });
+    // Without a thread nobody can be asked.
+    if asked.is_err() {
+        return Permission::Deny { message: "cannot ask a person: no thread is left".into() };
+    }
+    match receiver.await {
+        Ok(true) => Permission::Allow { input: None },
+        _ => Permission::Deny { message: "the user said no".into() },
     }
 }
 
@@ -122,6 +155,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         unknown: false,
         fresh: false,
         feedback: None,
+        keep_output: false,
     }
 }
 
@@ -138,4 +172,29 @@ fn answer(name: &str, outcome: StepOutcome, json: bool) -> Result<ExitCode, Fail
         StepOutcome::Stopped { .. } => return Ok(ExitCode::from(130)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use sage_core::port::AskKind;
+
+    use super::*;
+
+    // covers: R17
+    #[test]
+    fn a_question_shows_all_of_a_command_and_obeys_none_of_it() {
+        let ask = PermissionAsk {
+            id: "1".into(),
+            tool: "Bash\u{1b}[2K".into(),
+            input: Value::Null,
+            kind: AskKind::Run,
+            paths: Vec::new(),
+            command: Some("rm -rf ~ #\r\u{1b}[2K\u{202e}ls\nallow it? [y/N] y".into()),
+        };
+        let text = question(&ask);
+        assert_eq!(
+            text,
+            "the agent asks to use Bash\n    rm -rf ~ #\u{fffd}\u{fffd}ls\n    allow it? [y/N] y\nallow it? [y/N] "
+        );
+    }
 }

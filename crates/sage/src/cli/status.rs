@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{background, drive, feature, print, print_json, roster, worktrees};
+use super::{background, drive, feature, print_json, roster, worktrees};
 use crate::command_line::{sage, tell};
 use crate::display::{Display, Mode, Options, Size, frame_text};
 
@@ -49,7 +49,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         drive::follow(context, &engine, &feature, display);
         let after = engine.read(&feature)?;
         if mode == Mode::Tree {
-            print(crate::display::summary(&after.run, drive::style()));
+            crate::say::painted(crate::display::summary(&after.run, drive::style()));
             return Ok(ExitCode::SUCCESS);
         }
         return show(context, &after, args.json);
@@ -67,7 +67,7 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
         let owned = snapshot.owner.is_some();
         let lines = frame_text(run, now, size, style.color, owned);
-        lines.iter().for_each(|line| print(format_args!("{line}\n")));
+        lines.iter().for_each(|line| crate::say::painted(format_args!("{line}\n")));
         worktrees::tell(&context.project, &run.id);
         tell_next(snapshot);
     }
@@ -80,6 +80,9 @@ pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value
     value["type"] = "status".into();
     value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
     value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
+    if snapshot.is_foreign {
+        value["foreign"] = true.into();
+    }
     if let Some(record) = &snapshot.detached {
         value["background"] = background::json(record);
     }
@@ -94,6 +97,7 @@ fn tell_next(snapshot: &Snapshot) {
     let run = &snapshot.run;
     let resume = || sage("resume").arg(&run.feature).to_string();
     match run.status {
+        _ if snapshot.is_foreign => roster::tell_foreign(snapshot),
         _ if snapshot.owner.is_some() => {}
         _ if snapshot.is_alive() => {
             eprintln!("note: its process in the background has ended; the next one starts by itself");

@@ -6,12 +6,12 @@ use clap::Subcommand;
 use sage_core::diagnostic::printable;
 use sage_core::inputs::{Input, InputKind};
 use sage_core::template::Template;
+use sage_fence::private;
 use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Place};
 use super::context::Context;
 use super::failure::Failure;
-use super::init::create;
 use super::{print, print_json};
 use crate::command_line::{sage, tell};
 
@@ -59,6 +59,13 @@ enum What {
     },
     /// Print the JSON Schema of the template format
     Schema,
+}
+
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        !matches!(self.what, Some(What::New { .. }))
+    }
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
@@ -152,9 +159,9 @@ fn new(context: &Context, name: &str) -> Result<(), Failure> {
         return Err(Failure::usage(format!("`{name}` is not a template name: a-z, 0-9 and `-`")));
     }
     context.project.prepare(context.disk.as_ref()).map_err(|error| Failure::failed(error.to_string()))?;
-    std::fs::create_dir_all(context.project.templates())?;
+    private::create_dir_all(&context.project.templates())?;
     let path = context.project.templates().join(format!("{name}.yaml"));
-    if !create(&path, &STARTER.replace("NAME", name))? {
+    if !private::create_new(&path, STARTER.replace("NAME", name).as_bytes())? {
         return Err(Failure::usage(format!("`{}` exists", path.display())));
     }
     print(format_args!("wrote {}\n", path.display()));

@@ -91,6 +91,18 @@ fn priority(text: &str) -> Result<Priority, String> {
     Priority::parse(text).ok_or_else(|| format!("`{text}` is not a priority; it is P0 (first) to P3"))
 }
 
+impl Args {
+    /// It starts a run.
+    pub fn runs(&self) -> bool {
+        matches!(self.action, Some(Action::Run(_)))
+    }
+
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        matches!(self.action, None | Some(Action::List(_) | Action::Ready | Action::Show { .. }))
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
     let (store, json) = (engine.tickets(), args.json);

@@ -1,5 +1,6 @@
 //! `sage tools`: what the MCP servers of the project can do: search, describe, call, approve.
 
+mod approve;
 mod listing;
 
 use std::process::ExitCode;
@@ -39,12 +40,15 @@ enum Action {
     },
     /// Call a tool and print what it answers
     Call(CallArgs),
-    /// Trust a server's tools as they are now, after they have changed
+    /// Review and approve new and changed tools of a server
     Approve {
         /// The server's name
         server: String,
         /// Only this tool
         tool: Option<String>,
+        /// Skip the confirmation prompt
+        #[arg(long, short)]
+        yes: bool,
     },
 }
 
@@ -94,23 +98,20 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 async fn act(context: &Context, hub: &Arc<Hub>, args: Args) -> Result<ExitCode, Failure> {
+    if let Action::Call(CallArgs { tool: (server, _), .. }) | Action::Approve { server, .. } = &args.action
+        && let Some(definition) = context.config.untrusted_server(server)
+    {
+        return Err(Failure::untrusted(vec![definition.clone()]));
+    }
     match args.action {
         Action::Search(search) => listing::search(context, hub, &search, args.json).await,
         Action::Describe { tool: (server, tool) } => {
             listing::describe(context, hub, &server, &tool, args.json).await
         }
         Action::Call(call) => self::call(context, hub, call, args.json).await,
-        Action::Approve { server, tool } => {
-            let approved = hub.approve(&server, tool.as_deref()).await;
-            let approved = approved.map_err(|failure| told(context, failure))?;
-            if args.json {
-                print_json(&json!({"server": server, "approved": approved}))?;
-            } else if approved.is_empty() {
-                print(format_args!("nothing of `{server}` had changed\n"));
-            } else {
-                print(format_args!("approved as they are now: {}\n", approved.join(", ")));
-            }
-            Ok(ExitCode::SUCCESS)
+        Action::Approve { server, tool, yes } => {
+            let review = approve::Review { server: &server, tool: tool.as_deref(), yes, json: args.json };
+            review.run(context, hub).await
         }
     }
 }

@@ -1,18 +1,16 @@
 //! `sage verify`: every journal, blob and checkpoint, checked without changing anything.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use sage_core::event::{End, Event, Payload};
-use sage_engine::checkpoint;
-use sage_engine::digest::Digest;
-use sage_engine::journal::{self, Head, JournalError};
-use sage_engine::open::{Engine, Fold, OpenError};
-use serde_json::{Value, json};
+use sage_engine::verify::{Problem, Verified};
+use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json};
-use crate::command_line;
+use crate::command_line::{sage, tell};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -23,137 +21,65 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Debug, Default)]
-struct Findings {
-    records: u64,
-    tail_bytes: u64,
-    problems: Vec<String>,
-}
-
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
-    let runs = match &args.feature {
-        Some(name) => {
-            let feature = feature(name)?;
-            vec![engine.latest(&feature).ok_or(OpenError::Unknown(feature))?]
-        }
-        None => engine.vfs.list(&engine.project.runs()).unwrap_or_default(),
-    };
-    let mut damaged = 0;
-    for run in &runs {
-        let findings = check(&engine, run);
-        damaged += usize::from(!findings.problems.is_empty());
-        if args.json {
-            print_json(
-                &json!({"type": "run", "workflowId": run, "records": findings.records, "problems": findings.problems}),
-            )?;
-        } else if findings.problems.is_empty() {
-            let tail = if findings.tail_bytes > 0 {
-                " (an unfinished write at its end; resume trims it)"
-            } else {
-                ""
-            };
-            print(format_args!("{run}  ok, {} records{tail}\n", findings.records));
-        } else {
-            findings.problems.iter().for_each(|problem| print(format_args!("{run}  {problem}\n")));
-        }
-    }
+    let feature = args.feature.as_deref().map(feature).transpose()?;
+    let all = engine.verify(feature.as_deref())?;
+    let damaged: Vec<&Verified> = all.iter().filter(|verified| !verified.problems.is_empty()).collect();
     if args.json {
-        print_json(&json!({"type": "summary", "runs": runs.len(), "damaged": damaged}))?;
+        for verified in &all {
+            let problems: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
+            print_json(&json!({
+                "type": "run", "workflowId": verified.name, "feature": verified.feature,
+                "records": verified.records, "problems": problems,
+            }))?;
+        }
+        print_json(&json!({"type": "summary", "runs": all.len(), "damaged": damaged.len()}))?;
     } else {
-        print(format_args!(
-            "{} run{}, {damaged} damaged\n",
-            runs.len(),
-            if runs.len() == 1 { "" } else { "s" }
-        ));
-        if damaged > 0 {
-            command_line::tell(
-                "sage resume FEATURE    # goes on from the last checkpoint, keeps the damaged run",
-            );
-        }
+        all.iter().for_each(show);
+        print(format_args!("{}, {} damaged\n", plural(all.len() as u64, "run"), damaged.len()));
+        hints(&damaged).into_iter().for_each(tell);
     }
-    Ok(if damaged == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn check(engine: &Engine, id: &str) -> Findings {
-    let mut findings = Findings::default();
-    let mut fold = Fold::default();
-    let mut blobs: Vec<Digest> = Vec::new();
-    let dir = engine.project.run_dir(id);
-    let checked = journal::check(engine.vfs.as_ref(), &dir, None, |record| {
-        let event = Event::parse(record.kind, record.data).map_err(OpenError::from)?;
-        blobs.extend(pointers(&event));
-        fold.apply(&event, record.ts_ms).map_err(OpenError::from)
-    });
-    match checked {
-        Ok(checked) => {
-            findings.records = checked.head.seq;
-            findings.tail_bytes = checked.tail_bytes;
-        }
-        Err(OpenError::Journal(JournalError::Missing { .. })) if never_started(engine, id) => {}
-        Err(error) => findings.problems.push(error.to_string()),
+fn show(verified: &Verified) {
+    let name = &verified.name;
+    if verified.problems.is_empty() {
+        let tail =
+            if verified.tail_bytes > 0 { " (an unfinished write at its end; resume trims it)" } else { "" };
+        print(format_args!("{name}  ok, {}{tail}\n", plural(verified.records, "record")));
     }
-    let store = engine.blobs(id);
-    let broken = blobs.iter().filter_map(|digest| store.get(digest).err());
-    findings.problems.extend(broken.map(|error| error.to_string()));
-    if let Ok(run) = fold.finish() {
-        findings.problems.extend(check_image(engine, &run, findings.records));
-    }
-    findings
+    verified.problems.iter().for_each(|problem| print(format_args!("{name}  {problem}\n")));
 }
 
-/// Killed between making the directory and the journal in it: nothing was acknowledged, so nothing is lost.
-fn never_started(engine: &Engine, id: &str) -> bool {
-    engine.vfs.list(&engine.project.run_dir(id)).is_ok_and(|names| names.is_empty())
-}
-
-fn pointers(event: &Event) -> Vec<Digest> {
-    let outside = |payload: &Payload| payload.is_blob().then_some(payload.sha);
-    let of_end = |end: &End| match end {
-        End::Succeeded { result, full, .. } => {
-            outside(result).into_iter().chain(full.as_ref().and_then(outside)).collect()
+/// What to type, each command once.
+fn hints(damaged: &[&Verified]) -> BTreeSet<String> {
+    let mut hints = BTreeSet::new();
+    for verified in damaged {
+        let Some(feature) = verified.feature.as_deref().filter(|_| verified.latest) else {
+            hints.insert(sage("gc --force").comment("deletes old runs that cannot be read").to_string());
+            continue;
+        };
+        for problem in &verified.problems {
+            hints.insert(match problem {
+                Problem::Journal(_) | Problem::RunGone(_) => {
+                    sage("repair").arg(feature).arg("--dry-run").comment("shows what can be kept").to_string()
+                }
+                Problem::Result { .. } => {
+                    sage("resume").arg(feature).comment("runs the step again").to_string()
+                }
+                Problem::Checkpoint(_) if verified.records == 0 => {
+                    sage("run").arg(feature).comment("starts anew; the damaged files are kept").to_string()
+                }
+                Problem::Checkpoint(_) => {
+                    sage("repair").arg(feature).comment("writes the checkpoint anew").to_string()
+                }
+                Problem::Unreadable(_) => {
+                    sage("--version").comment("a newer sage may have written it").to_string()
+                }
+            });
         }
-        End::Skipped { result } => outside(result).into_iter().collect(),
-        End::Failed { partial, .. } => partial.as_ref().and_then(outside).into_iter().collect(),
-        End::Stopped => Vec::new(),
-    };
-    match event {
-        Event::StepFinished(finished) => of_end(&finished.end),
-        Event::StepCached(cached) => {
-            outside(&cached.result).into_iter().chain(cached.full.as_ref().and_then(outside)).collect()
-        }
-        Event::StepExpanded(expanded) => match &expanded.into {
-            sage_core::event::Expansion::Items { items, .. } => outside(items).into_iter().collect(),
-            sage_core::event::Expansion::Scope { inputs, .. } => outside(inputs).into_iter().collect(),
-            sage_core::event::Expansion::Code { input, .. } => outside(input).into_iter().collect(),
-        },
-        Event::StepCalled(called) => outside(&called.params).into_iter().collect(),
-        Event::StepReturned(returned) => of_end(&returned.end),
-        Event::RunImported(imported) => {
-            let calls = imported.results.iter().flat_map(|kept| [Some(&kept.result), kept.full.as_ref()]);
-            let phases = imported.phases.values().flat_map(|results| results.values());
-            calls.flatten().chain(phases).filter_map(outside).collect()
-        }
-        _ => Vec::new(),
     }
-}
-
-/// The checkpoint must be the fold: same run, not ahead of the journal, and equal where they meet.
-fn check_image(engine: &Engine, run: &sage_core::run::Run, records: u64) -> Option<String> {
-    let path = engine.project.checkpoint(&run.feature);
-    let loaded = match checkpoint::load(engine.vfs.as_ref(), &path) {
-        Ok(loaded) => loaded,
-        Err(error) => return Some(format!("checkpoint: {error}")),
-    };
-    if loaded.doc.get("runId").and_then(Value::as_str) != Some(&run.id) {
-        return None;
-    }
-    let head: Head = serde_json::from_value(loaded.doc.get("journal")?.clone()).ok()?;
-    if head.seq > records {
-        return Some(format!("the journal has {records} records, but record {} was acknowledged", head.seq));
-    }
-    if head.seq == records && loaded.doc.get("status").and_then(Value::as_str) != Some(run.status.name()) {
-        return Some("the checkpoint says another status than the journal".into());
-    }
-    loaded.problem.map(|problem| format!("checkpoint: {problem} (its backup is good)"))
+    hints
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sage_core::diagnostic::did_you_mean;
-use sage_core::template::Template;
+use sage_core::template::{Kind, Template};
 
 use super::catalog::Ready;
 use super::config::{Config, known_agents};
@@ -28,14 +28,27 @@ impl Warning {
 }
 
 /// For people: on stderr, as warnings of templates.
-pub fn tell(warnings: &[Warning]) {
-    warnings.iter().for_each(|warning| eprintln!("{}", warning.note()));
+pub fn tell<'a>(warnings: impl IntoIterator<Item = &'a Warning>) {
+    warnings.into_iter().for_each(|warning| eprintln!("{}", warning.note()));
 }
 
 /// Everything about a run that is about to start.
 pub fn before_run(context: &Context, ready: &Ready) -> Vec<Note> {
     let all = of_pools(context, ready).into_iter().chain(of_config(&context.config));
-    all.map(|warning| warning.note()).collect()
+    all.chain(of_trust(context, ready)).map(|warning| warning.note()).collect()
+}
+
+/// What agents of this run would have beside their own, were it trusted: servers and rules.
+fn of_trust(context: &Context, ready: &Ready) -> Option<Warning> {
+    let operations = ready.inner.iter().chain([&ready.template]).flat_map(|template| &template.phases);
+    let mut kinds = operations.flat_map(|phase| &phase.operations).map(|operation| operation.kind);
+    if !kinds.any(|kind| matches!(kind, Kind::Agent | Kind::Script)) {
+        return None;
+    }
+    let left = context.config.untrusted.iter().filter(|it| !it.name.starts_with("agents."));
+    let left: Vec<&str> = left.map(|it| it.name.as_str()).collect();
+    let message = format!("not trusted, so agents work without: {}", left.join(", "));
+    (!left.is_empty()).then(|| Warning { message, hint: "sage trust".into() })
 }
 
 /// Pools that the templates name: unknown ones, and those that are too small for a step.

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 pub use guard::Guard;
 pub use save::{Save, SavedSkill};
-pub use servers::{HubTools, definition};
+pub use servers::{Author, HubTools, definition};
 pub use skills::ProjectSkills;
 pub use toolbox::CodeTools;
 

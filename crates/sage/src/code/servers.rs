@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use sage_agents::mcp::Tool;
+use sage_agents::mcp::{Tool, untrusted};
+use sage_core::approval::Rules;
 use sage_core::port::BoxFuture;
 use sage_script::code::Tools;
 use sage_script::tools::ToolDef;
@@ -14,17 +15,45 @@ use super::guard::Guard;
 /// For a server to start and name its tools. One that takes longer is left out for now.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Whose code it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// A person runs code by its name.
+    Person,
+    /// A model wrote it, or a step runs it.
+    Model,
+}
+
 #[derive(Debug)]
 pub struct HubTools {
     guard: Guard,
     catalogue: RwLock<Arc<[ToolDef]>>,
     /// Only tools that change nothing, says their server.
     reads: bool,
+    rules: Rules,
+    author: Author,
 }
 
 impl HubTools {
-    pub fn new(guard: Guard) -> HubTools {
-        HubTools { guard, catalogue: RwLock::new(Arc::new([])), reads: false }
+    /// `rules` say which destructive tools may be called.
+    pub fn new(guard: Guard, rules: Rules, author: Author) -> HubTools {
+        HubTools { guard, catalogue: RwLock::new(Arc::new([])), reads: false, rules, author }
+    }
+
+    /// What may destroy something needs a rule. A tool that says nothing about itself may; of those a person who
+    /// runs code knows more than a model does.
+    async fn refuses_destruction(&self, server: &str, tool: &str) -> Option<String> {
+        if self.rules.allows_tool(server, tool) {
+            return None;
+        }
+        let known = self.guard.hub().tool(server, tool).await.ok()?;
+        let needs_rule = known.says_destructive || (known.destructive && self.author == Author::Model);
+        needs_rule.then(|| {
+            format!(
+                "`{server}/{tool}` may destroy something, and no rule allows it; to allow it, add to sage.toml: \
+                 [approvals] tools = [\"{server}/{tool}\"]"
+            )
+        })
     }
 
     /// For whoever may not change anything.
@@ -42,6 +71,7 @@ impl HubTools {
         let mut asking = tokio::task::JoinSet::new();
         let hub = self.guard.hub();
         let mut notes = hub.take_notes();
+        notes.extend(hub.untrusted().map(|name| format!("left out: {}", untrusted(name))));
         for name in hub.names().map(str::to_string).collect::<Vec<_>>() {
             if let Some(why) = self.guard.held(&name) {
                 notes.push(format!("left out: {why}"));
@@ -105,6 +135,9 @@ impl Tools for HubTools {
         Box::pin(async move {
             if self.refuses(server, tool) {
                 return Err(format!("`{server}/{tool}` may change something, and this step may only read"));
+            }
+            if let Some(why) = self.refuses_destruction(server, tool).await {
+                return Err(why);
             }
             let input = match input {
                 Value::Object(map) => map,

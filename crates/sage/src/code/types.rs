@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sage_agents::text_file;
+use sage_fence::private;
 use sage_script::tools::ToolDef;
 use sage_script::{code, typing};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 /// Writes all of it and returns the folder. `servers` is `None` where they were not asked: what is there stays.
 pub fn write(sage_dir: &Path, servers: Option<&[ToolDef]>) -> io::Result<PathBuf> {
     let dir = sage_dir.join("types");
-    std::fs::create_dir_all(&dir)?;
+    private::create_dir_all(&dir)?;
     put(&dir.join(".gitignore"), "*\n")?;
     put(&dir.join("sage.d.ts"), sage_script::DECLARATIONS)?;
     put(&dir.join("code.d.ts"), code::DECLARATIONS)?;
@@ -70,7 +71,7 @@ fn write_servers(dir: &Path, catalogue: &[ToolDef]) -> io::Result<()> {
     let mut kept: BTreeSet<PathBuf> = BTreeSet::new();
     for server in &servers {
         let folder = dir.join(&server.module);
-        std::fs::create_dir_all(&folder)?;
+        private::create_dir_all(&folder)?;
         let mut texts = vec![("index".to_string(), typing::index(server))];
         texts.extend(
             server.functions.iter().map(|function| {
@@ -104,7 +105,7 @@ fn forget(dir: &Path, kept: &BTreeSet<PathBuf>) {
 fn put(path: &Path, text: &str) -> io::Result<()> {
     match text_file::read(path, text.len() as u64) {
         Ok(same) if same == text => Ok(()),
-        _ => std::fs::write(path, text),
+        _ => private::write(path, text.as_bytes()),
     }
 }
 

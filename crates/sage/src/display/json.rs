@@ -11,10 +11,12 @@ pub(crate) fn tell(news: &News<'_>, out: &mut String) {
     if news.silent {
         return;
     }
-    push(out, news, news.record.kind, news.record.data);
+    let mut lines = String::new();
+    push(&mut lines, news, news.record.kind, news.record.data);
     for told in told(news.event, news.run) {
-        push(out, news, told.kind, &told.fields.to_string());
+        push(&mut lines, news, told.kind, &told.fields.to_string());
     }
+    out.push_str(&crate::say::json(&lines));
 }
 
 /// `{"type":..,"seq":..,"ts":..}` with the fields of `data`, byte for byte as the journal has them.
@@ -37,5 +39,5 @@ pub fn summary_json(run: &Run, value: &dyn Fn(&Output) -> Value) -> String {
     if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), summary) {
         line.extend(fields);
     }
-    line.to_string()
+    crate::say::json(&line.to_string()).into_owned()
 }

@@ -20,6 +20,10 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         Event::StepParked(event) if event.class == FailureClass::Budget => {
             Some(format!("{} stopped: {}", event.step, first_line(&event.message)))
         }
+        Event::StepParked(event) if event.class == FailureClass::System => {
+            Some(format!("{} waits: {}", event.step, first_line(&event.message)))
+        }
+        Event::StepLost(event) => Some(format!("{} runs again: {}", event.step, first_line(&event.why))),
         Event::StepParked(event) => {
             let why = summary::failure_text(event.class.name(), first_line(&event.message));
             Some(format!("{} refused, waits for its target ({why})", event.step))

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use sage_core::event::{
-    End, Event, Expansion, OpenMode, StepAnswered, StepFinished, StepRetried, StepReturned, StepStarted,
+    Aside, End, Event, Expansion, OpenMode, RunImported, StepAnswered, StepFinished, StepRetried,
+    StepReturned, StepStarted,
 };
 use sage_core::policy::FailureClass;
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
@@ -32,6 +33,7 @@ impl Lines {
     pub fn tell(&mut self, news: &News<'_>, out: &mut String) {
         let mut lines = Vec::new();
         lines.extend(self.event(news));
+        lines.extend(aside_of(news.event).map(|aside| format!("note: {aside}")));
         lines.extend(self.tenth(news));
         let judged = news.run.judged_now().iter().copied();
         let own = judged.filter(|&phase| news.run.phase(phase).scope == ScopeId(0));
@@ -73,13 +75,7 @@ impl Lines {
                     from.feature, from.step, run.tally.reused
                 ))
             }
-            Event::RunImported(imported) => {
-                let count = match imported.results.len() as u64 {
-                    0 => plural(imported.phases.len() as u64, "phase"),
-                    calls => plural(calls, "call"),
-                };
-                Some(format!("{count} taken over from {}", imported.from))
-            }
+            Event::RunImported(imported) => Some(imported_line(imported)),
             Event::RunPaused(paused) => {
                 let until = paused.until.map(|until| format!(", until {}", rfc3339(until)));
                 let needs = paused.needs.as_ref().map(|needs| format!(": {needs}"));
@@ -224,6 +220,15 @@ fn retried_line(event: &StepRetried, now_ms: u64) -> String {
     format!("{} {retry} (attempt {} failed: {why})", event.step, event.attempt)
 }
 
+fn imported_line(imported: &RunImported) -> String {
+    let count = match (imported.results.len() as u64, imported.phases.len() as u64) {
+        (0, 0) => return format!("recovered from the {}", imported.from),
+        (0, phases) => plural(phases, "phase"),
+        (results, _) => plural(results, "result"),
+    };
+    format!("{count} recovered from the {}", imported.from)
+}
+
 fn answered_line(event: &StepAnswered) -> String {
     let said = match event.choice.as_str() {
         "approve" => "approved",
@@ -232,6 +237,16 @@ fn answered_line(event: &StepAnswered) -> String {
     };
     let message = event.message.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
     format!("{} {said} by {}{message}", event.step, event.by)
+}
+
+/// An output that is not where the template says.
+fn aside_of(event: &Event) -> Option<&Aside> {
+    match event {
+        Event::StepFinished(finished) => finished.aside.as_ref(),
+        Event::StepCached(cached) => cached.aside.as_ref(),
+        Event::StepReused(reused) => reused.aside.as_ref(),
+        _ => None,
+    }
 }
 
 fn phase_line(run: &Run, id: PhaseId) -> String {

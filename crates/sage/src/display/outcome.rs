@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use sage_core::run::{Output, Run, Status, Work};
 use sage_core::verdict::Verdict;
+use sage_core::wire::notices;
 
 use super::text::{Line, Tone, plural};
 
@@ -12,6 +13,7 @@ const LISTED: usize = 5;
 
 pub(super) fn lines(run: &Run) -> Vec<Line> {
     let mut page = file_lines(&written(run));
+    page.extend(aside_lines(run));
     page.extend(open_lines(run));
     page
 }
@@ -34,6 +36,17 @@ fn file_lines(files: &[&str]) -> Vec<Line> {
     let mut page: Vec<Line> = files.iter().take(LISTED).enumerate().map(line).collect();
     if files.len() > LISTED {
         page.push(Line::of(Tone::Dim, &format!("        … and {} more", files.len() - LISTED)));
+    }
+    page
+}
+
+/// Files that people must look at: their own text is still at the place of the template.
+fn aside_lines(run: &Run) -> Vec<Line> {
+    let line = |text: &String| Line::of(Tone::Warn, "  ! ").with(Tone::Plain, text);
+    let notices = notices(run);
+    let mut page: Vec<Line> = notices.iter().take(LISTED).map(line).collect();
+    if notices.len() > LISTED {
+        page.push(Line::of(Tone::Dim, &format!("    … and {} more", notices.len() - LISTED)));
     }
     page
 }

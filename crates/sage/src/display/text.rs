@@ -3,6 +3,8 @@
 //! Everything that is shown goes through `Line::push`, so nothing that a step, an agent or a tool wrote can
 //! move the cursor, change a colour or hide itself.
 
+use std::borrow::Cow;
+
 use sage_core::diagnostic::printable;
 use sage_core::text::without_escapes;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -155,6 +157,26 @@ pub(crate) fn clean(text: &str) -> String {
         marks <= MAX_MARKS
     };
     printable(&without_escapes(text)).chars().filter(seen).collect()
+}
+
+/// As `clean`, for text of several lines: line breaks and tabs stay.
+pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || matches!(byte, b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        for (number, part) in line.strip_suffix('\r').unwrap_or(line).split('\t').enumerate() {
+            if number > 0 {
+                out.push('\t');
+            }
+            out.push_str(&clean(part));
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// `text` in lines of at most `columns`, broken at spaces; a longer word stays whole and is cut when shown.

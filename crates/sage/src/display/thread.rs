@@ -320,8 +320,9 @@ fn noted(news: &News<'_>) -> Vec<String> {
 /// The run begins to wait for a known time, and its owner stays.
 fn wait_line(news: &News<'_>) -> Option<String> {
     match news.event {
-        Event::RunPaused(RunPaused { until: Some(until), .. }) if !news.silent => {
-            Some(format!("waits until {}: {}", rfc3339(*until), pause_text(news.run)))
+        Event::RunPaused(RunPaused { until: Some(until), needs, .. }) if !news.silent => {
+            let needs = needs.as_ref().map(|needs| format!(": {needs}")).unwrap_or_default();
+            Some(format!("waits until {}: {}{needs}", rfc3339(*until), pause_text(news.run)))
         }
         _ => None,
     }

@@ -1,20 +1,24 @@
-//! An answer: the structured content, and a text for clients that show nothing else.
+//! An answer: the structured content, and a text for clients that show nothing else. Or what is needed first.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, InputRequiredResult};
 use serde_json::Value;
 
 /// A value that is not larger than this is also in the text.
 const SMALL_CHARS: usize = 1_500;
 
 #[derive(Debug)]
-pub struct Answer {
-    value: Value,
-    text: String,
+pub enum Answer {
+    Done {
+        value: Value,
+        text: String,
+    },
+    /// The client asks its user, and calls again.
+    Needs(Box<InputRequiredResult>),
 }
 
 impl Answer {
     pub fn new(value: Value, text: impl Into<String>) -> Answer {
-        Answer { value, text: text.into() }
+        Answer::Done { value, text: text.into() }
     }
 
     /// With the value itself in the text, where it is small.
@@ -23,12 +27,17 @@ impl Answer {
         if json.len() <= SMALL_CHARS {
             text = format!("{text}\n{json}");
         }
-        Answer { value, text }
+        Answer::Done { value, text }
     }
 
-    pub fn into_result(self) -> CallToolResult {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(self.text)]);
-        result.structured_content = Some(self.value);
-        result
+    pub fn into_response(self) -> CallToolResponse {
+        match self {
+            Answer::Done { value, text } => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+                result.structured_content = Some(value);
+                result.into()
+            }
+            Answer::Needs(needed) => (*needed).into(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
-use rmcp::model::ProgressToken;
+use rmcp::model::{InputResponses, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 use tokio::sync::Semaphore;
 
@@ -27,6 +27,9 @@ pub struct Call {
     workshop: Arc<Workshop>,
     pub started: Instant,
     pub request: RequestContext<RoleServer>,
+    /// What the client has asked its user, and the state that it was given for it.
+    pub responses: Option<InputResponses>,
+    pub state: Option<String>,
 }
 
 impl Call {
@@ -36,7 +39,24 @@ impl Call {
         workshop: Arc<Workshop>,
         request: RequestContext<RoleServer>,
     ) -> Call {
-        Call { directory, slots, workshop, started: Instant::now(), request }
+        let (responses, state) = (None, None);
+        Call { directory, slots, workshop, started: Instant::now(), request, responses, state }
+    }
+
+    /// With what the client was asked for before.
+    pub fn with(self, responses: Option<InputResponses>, state: Option<String>) -> Call {
+        Call { responses, state, ..self }
+    }
+
+    /// The client can show a form to its user.
+    pub fn can_elicit(&self) -> bool {
+        let can = self.request.client_capabilities().and_then(|can| can.elicitation);
+        can.is_some_and(|can| can.form.is_some() || can.url.is_none())
+    }
+
+    /// Every request of the client stands for itself (since 2026-07-28): nothing can be asked in the middle of one.
+    pub fn is_stateless(&self) -> bool {
+        self.request.meta.protocol_version().is_some()
     }
 
     pub fn peer(&self) -> &Peer<RoleServer> {
@@ -47,12 +67,12 @@ impl Call {
         self.request.meta.get_progress_token()
     }
 
-    /// Who says it: `mcp` and the client's name.
+    /// The way by which its user answered: `mcp` and the client's name.
     pub fn client(&self) -> String {
         let name = self.request.client_info().map(|info| info.name.clone()).unwrap_or_default();
         let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let name: String = name.chars().filter(plain).take(40).collect();
-        if name.is_empty() { "mcp".into() } else { format!("mcp:{name}") }
+        if name.is_empty() { "mcp".into() } else { format!("mcp ({name})") }
     }
 
     /// Where code of models runs, with the servers that the project has now.

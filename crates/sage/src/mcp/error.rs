@@ -20,6 +20,7 @@ use crate::cli::failure::{Failure, Kind};
 use crate::command_line::sage;
 use crate::display::template_name;
 use crate::display::text::clean;
+use crate::trust::open::STATE;
 
 /// What is told back of texts that somebody gave us.
 const SHOWN_CHARS: usize = 120;
@@ -154,25 +155,37 @@ impl From<OpenError> for ToolError {
                 .hint(format!("or {} to give it up", call_text("sage_workflow_cancel", feature))),
             OpenError::Taken(feature) => of(Code::Conflict).hint(status(feature)),
             OpenError::Unknown(_) => of(Code::NotFound).hint("sage_workflow_list"),
+            OpenError::Foreign(feature) => {
+                let trust = sage("trust").arg(format!("{STATE}{feature}"));
+                of(Code::Conflict).hint(format!("ask the user to type: {trust}"))
+            }
             OpenError::NotResumable { feature, template } => {
                 let call = json!({"feature": feature, "template": template_name(template)});
                 of(Code::NoCheckpoint).hint(format!("sage_workflow_execute {call}"))
             }
             OpenError::NoStep { feature, .. } => of(Code::NotFound).hint(status(feature)),
+            OpenError::Answered { feature, .. } => of(Code::Conflict).hint(status(feature)),
             OpenError::NoQuestion { .. } | OpenError::NoChoice { .. } => {
                 of(Code::Validation).hint("sage_inbox {\"action\":\"list\"}")
             }
             OpenError::NoBudget { .. } => of(Code::Validation),
             OpenError::NotOpen { feature, .. } => of(Code::NotRunning).hint(status(feature)),
-            OpenError::Unanswered(_) | OpenError::NotAlone(_) | OpenError::Children(_) => {
+            OpenError::Unanswered(_) | OpenError::NotAlone(_) | OpenError::Children { .. } => {
                 of(Code::Conflict).hint("sage_inbox {\"action\":\"list\"}")
             }
             OpenError::Deaf => of(Code::Timeout).hint("call again"),
-            OpenError::Journal(_)
-            | OpenError::Fold(_)
-            | OpenError::Event(_)
-            | OpenError::Lost { .. }
-            | OpenError::Checkpoint(_) => of(Code::Corrupted).hint(format!("type: {}", sage("verify"))),
+            OpenError::Journal(_) | OpenError::Fold(_) | OpenError::Event(_) | OpenError::Checkpoint(_) => {
+                of(Code::Corrupted).hint(format!("type: {}", sage("verify")))
+            }
+            OpenError::Damaged { feature, .. }
+            | OpenError::NeedsRepair { feature, .. }
+            | OpenError::Lost { feature, .. }
+            | OpenError::Garbled { feature, .. } => {
+                of(Code::Corrupted).hint(format!("type: {}", sage("repair").arg(feature).arg("--dry-run")))
+            }
+            OpenError::NoKey | OpenError::Unreadable { .. } => {
+                of(Code::Filesystem).hint(format!("type: {}", sage("doctor")))
+            }
             OpenError::Project(_) | OpenError::Lock(_) | OpenError::Fork(_) | OpenError::Io { .. } => {
                 of(Code::Filesystem).hint(format!("type: {}", sage("doctor")))
             }
@@ -184,7 +197,7 @@ impl From<Failure> for ToolError {
     fn from(failure: Failure) -> ToolError {
         let code = match failure.kind {
             Kind::Usage => Code::Validation,
-            Kind::Conflict | Kind::Paused => Code::Conflict,
+            Kind::Conflict | Kind::Paused | Kind::Interrupted => Code::Conflict,
             Kind::Failed => Code::Filesystem,
         };
         let error = ToolError::new(code, failure.message);

@@ -64,7 +64,7 @@ pub async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, ErrorDat
 
 fn content(context: &Context, uri: &str) -> Result<Option<Value>, ToolError> {
     match uri {
-        RUNS => Ok(Some(json!({"workflows": list::rows(&context.engine(), None)}))),
+        RUNS => Ok(Some(json!({"workflows": list::rows(&context.engine(), None)?}))),
         ROSTER => Ok(Some(json!({"runs": roster::Roster::new(context).rows()}))),
         other => {
             let name = other.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/'));

@@ -26,7 +26,7 @@ const AT_ONCE: usize = 16;
 const INSTRUCTIONS: &str = "\
 Sage runs workflows of AI agents on this machine, in the background, and never loses their work.
 Start one with sage_workflow_execute; while it says `running`, call sage_workflow_status with waitMs 40000.
-`paused` means that it waits: sage_inbox lists its questions and answers them as the user decides.
+`paused` means that it waits: sage_inbox lists its questions and asks the user, who alone can answer them.
 A run outlives this connection; nothing that is finished runs again after sage_workflow_resume.
 sage_result pages through results. sage_tools_search and sage_code_run use the project's other MCP servers in code.
 Errors have a code, a message and a hint that says what to do next.";
@@ -85,16 +85,15 @@ impl ServerHandler for SageServer {
             let name: String = request.name.chars().take(80).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool `{}`", name.escape_debug()), None));
         };
-        let call = self.call(context);
+        let call = self.call(context).with(request.input_responses, request.request_state);
         let args = Args::new(request.arguments.unwrap_or_default());
         let answered =
             tokio::time::timeout_at((call.started + LIMIT).into(), which.answer(&call, args)).await;
-        let result = match answered {
-            Ok(Ok(answer)) => answer.into_result(),
-            Ok(Err(error)) => error.into_result(),
-            Err(_) => late().into_result(),
-        };
-        Ok(result.into())
+        Ok(match answered {
+            Ok(Ok(answer)) => answer.into_response(),
+            Ok(Err(error)) => error.into_result().into(),
+            Err(_) => late().into_result().into(),
+        })
     }
 
     async fn list_resources(

@@ -102,7 +102,7 @@ fn nobody_answers_and_the_default_does() {
     sage.write("sage.toml", "[approvals]\ndeadline = \"300ms\"\n");
     sage.sage("run x -t asks --quiet").exit(0);
     assert!(!sage.path("made").exists());
-    sage.sage("logs x").exit(0).stdout_has("work/one denied by deadline: nobody answered in time");
+    sage.sage("logs x").exit(0).stdout_has("work/one denied by deadline: no answer before the deadline");
 
     let sage = Sage::new().template("asks", ASKS);
     sage.write("sage.toml", "[approvals]\ndeadline = \"300ms\"\ndefault = \"allow\"\n");

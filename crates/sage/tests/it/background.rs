@@ -39,7 +39,7 @@ phases:
 
 impl Sage {
     fn records(&self) -> Records {
-        Records::new(&self.path(".sage/state"))
+        Records::new(&self.path(".sage/state"), self.key().as_ref())
     }
 
     fn record(&self, feature: &str) -> Option<Record> {

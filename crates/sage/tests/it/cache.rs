@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::dsl::Sage;
 
 fn store(sage: &Sage) -> Cache {
-    Cache::new(DiskFs::new(), sage.path(".sage/cache"), CacheConfig::default())
+    Cache::new(DiskFs::new(), sage.path(".sage/cache"), CacheConfig::default(), sage.key())
 }
 
 /// Makes all entries that `wanted` takes older than they are.

@@ -196,7 +196,7 @@ fn a_model_gets_two_tools_instead_of_all_definitions() {
     ]))
     .unwrap();
     let sage = with_server(&format!(
-        "[agents.m]\nadapter = \"llm\"\napi = \"anthropic\"\nurl = \"{}\"\nmodel = \"m\"\n",
+        "[agents.m]\nadapter = \"llm\"\napi = \"anthropic\"\nurl = \"{}\"\nmodel = \"m\"\n[approvals]\ntools = [\"research/echo\"]\n",
         fake.url()
     ));
     let sage = sage.template("t", "name: t\nphases:\n  - id: p\n    operations:\n      - { id: ask, type: agent, agent: m, prompt: \"ask\" }\n");

@@ -37,7 +37,10 @@ fn a_project_that_can_work_is_well() {
     ] {
         assert_eq!(check(&report, name)["state"], "good", "{name}");
     }
-    assert!(!sage.path(".sage/state").exists() && !sage.user_state().exists(), "nothing is made by looking");
+    assert!(!sage.path(".sage/state").exists(), "nothing is made by looking");
+    let bare = Sage::bare();
+    bare.sage("doctor");
+    assert!(!bare.path(".sage").exists() && !bare.user_state().exists(), "nothing is made by looking");
 }
 
 // covers: R23

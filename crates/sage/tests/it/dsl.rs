@@ -30,6 +30,8 @@ pub struct Sage {
     /// The project is a folder of it: what is written beside the project is seen.
     outside: tempfile::TempDir,
     root: PathBuf,
+    /// What the project defined when its person trusted it; `None` if nobody does.
+    trusted: Option<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Sage {
@@ -37,7 +39,50 @@ impl Sage {
         let outside = tempfile::Builder::new().prefix("sage-it-").tempdir().unwrap();
         let root = outside.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(root.join(".sage/templates")).unwrap();
-        Sage { outside, root }
+        Sage { outside, root, trusted: Some(Mutex::default()) }
+    }
+
+    /// A project that came from elsewhere: nobody has trusted what it defines.
+    pub fn untrusted() -> Sage {
+        let mut sage = Sage::new();
+        sage.trusted = None;
+        sage
+    }
+
+    /// Trusts what the project defines, by the product's own command, after each change of it.
+    fn trust(&self) {
+        let Some(trusted) = &self.trusted else { return };
+        let read = |name: &str| {
+            let path = self.root.join(name);
+            if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() }
+        };
+        let defined: Vec<Vec<u8>> = ["sage.toml", ".mcp.json", "node_modules/.bin/tsc"].map(read).into();
+        let mut trusted = trusted.lock().unwrap();
+        if *trusted == defined || defined.iter().all(Vec::is_empty) {
+            return;
+        }
+        let mut command = self.bare_command(env!("CARGO_BIN_EXE_sage"));
+        command.arg("-C").arg(&self.root).args(["trust", "--yes"]);
+        // Files that cannot be read are told by the command that the test is about.
+        command.stdin(Stdio::null()).output().unwrap();
+        *trusted = defined;
+    }
+
+    /// Only what programs need; settings of whoever runs the tests change nothing.
+    fn bare_command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).env_clear();
+        // What all projects of a user share is the test's own, too.
+        command.env("XDG_STATE_HOME", self.user_state());
+        for name in ["PATH", "LLVM_PROFILE_FILE"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.env("HOME", &self.root).env("USER", "tester").env("TMPDIR", self.outside.path());
+        // A repository somewhere above the temporary directory is not the test's.
+        command.env("GIT_CEILING_DIRECTORIES", self.root.parent().unwrap_or(&self.root));
+        command
     }
 
     /// A project in which nothing is, not even `.sage`.
@@ -107,7 +152,12 @@ impl Sage {
 
     /// The engine itself, for a look without a process.
     pub fn engine(&self) -> Engine {
-        engine(&self.root)
+        Engine { key: self.key(), ..engine(&self.root) }
+    }
+
+    /// What this user's state is sealed with, once something was.
+    pub fn key(&self) -> Option<sage_core::seal::Key> {
+        sage_engine::user_key::read(&self.user_state().join("sage")).unwrap()
     }
 
     /// The journal of a feature's newest run.
@@ -200,6 +250,8 @@ pub fn engine(root: &Path) -> Engine {
     Engine {
         project: sage_engine::project::Project::new(root.to_owned(), root.join(".sage")),
         vfs: sage_engine::vfs::DiskFs::new(),
+        key: None,
+        accepts_foreign: false,
         executor: Arc::new(sage_agents::Executor::new(sage_agents::ExecutorConfig::default())),
         clock: sage_engine::clock::Clock::System,
         commit: sage_engine::run_loop::CommitMode::Thread,
@@ -287,31 +339,26 @@ impl Invocation<'_> {
         Running { child: Some(child), stdout, stderr, shown, deadline: Instant::now() + DEADLINE }
     }
 
+    /// Another program, as if it had been called in the same way.
+    pub fn command_of(&self, program: &str) -> Command {
+        let mut command = self.sage.bare_command(program);
+        command.envs(&self.env);
+        command
+    }
+
     /// For whoever talks to it while it runs.
     pub fn command(self) -> Command {
+        self.sage.trust();
         let binary = env!("CARGO_BIN_EXE_sage");
         let mut command = match self.umask {
-            None => Command::new(binary),
+            None => self.sage.bare_command(binary),
             Some(umask) => {
-                let mut shell = Command::new("/bin/sh");
+                let mut shell = self.sage.bare_command("/bin/sh");
                 shell.args(["-c", &format!("umask {umask} && exec \"$0\" \"$@\""), binary]);
                 shell
             }
         };
-        command.args(&self.args).current_dir(&self.sage.root).env_clear();
-        // What all projects of a user share is the test's own, too.
-        command.env("XDG_STATE_HOME", self.sage.user_state());
-        // Only what programs need; settings of whoever runs the tests change nothing.
-        for name in ["PATH", "LLVM_PROFILE_FILE"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command.env("HOME", &self.sage.root).env("USER", "tester").env("TMPDIR", self.sage.outside.path());
-        // A repository somewhere above the temporary directory is not the test's.
-        command.env("GIT_CEILING_DIRECTORIES", self.sage.root.parent().unwrap_or(&self.sage.root));
-        // What a test says itself comes last.
-        command.envs(self.env);
+        command.args(&self.args).envs(self.env);
         command
     }
 }

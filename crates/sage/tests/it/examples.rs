@@ -45,7 +45,10 @@ fn copy(sample: &Sample) -> Sage {
 }
 
 pub fn copy_named(name: &str) -> Sage {
-    let sage = Sage::bare();
+    copy_into(Sage::bare(), name)
+}
+
+pub fn copy_into(sage: Sage, name: &str) -> Sage {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     copy_dir(&from, sage.root());
     sage

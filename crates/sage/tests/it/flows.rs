@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dsl::{DEADLINE, Sage, wait_until};
-use crate::examples::copy_named;
+use crate::examples::{copy_into, copy_named};
 
 fn value(sage: &Sage, feature: &str) -> Value {
     sage.args(["result", feature, "main/script"]).run().exit(0).json()
@@ -45,6 +45,20 @@ fn mend_goes_round_until_the_tests_pass() {
         value["rounds"].as_array().unwrap().iter().map(|round| &round["mended"]).collect();
     assert_eq!(mended, ["add.sh adds now", "greet.sh says Hello"]);
     assert_eq!(std::fs::read_to_string(sage.path("broken/add.sh")).unwrap(), before);
+}
+
+// covers: R17, R21
+#[test]
+fn the_agents_of_the_example_work_after_the_line_of_its_readme() {
+    let sage = copy_into(Sage::untrusted(), "flows");
+    let refused = sage.args(["run", "make it green", "-t", "mend"]).run();
+    assert_ne!(refused.code, 0, "{}", refused.stderr);
+    let told = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(told.contains("agents.mender") && told.contains("sage trust"), "{told}");
+    let readme = std::fs::read_to_string(sage.path("README.md")).unwrap();
+    assert!(readme.contains("sage -C examples/flows trust "), "{readme}");
+    sage.sage("trust --yes").exit(0).stdout_has("agents.mender").stdout_has("agents.reviewer");
+    sage.args(["run", "make it green", "-t", "mend", "--new"]).run().exit(0);
 }
 
 // covers: R21, R7

@@ -251,7 +251,7 @@ fn said(fake: &FakeLlm) -> Vec<String> {
 
 /// The fork's copy of the session `talk`.
 fn copy_of(sage: &Sage) -> sage_agents::session::Record {
-    let all = Store::new(sage.path(".sage/sessions")).list().unwrap();
+    let all = Store::new(sage.path(".sage/sessions"), sage.key()).list().unwrap();
     let mut copies = all.into_iter().map(Result::unwrap).filter(|it| it.id.starts_with("talk-"));
     let copy = copies.next().unwrap();
     assert!(copies.next().is_none());
@@ -282,7 +282,7 @@ fn source_and_fork_never_talk_in_one_conversation() {
     assert!(said[3].contains("answer 1") && !said[3].contains("answer 2"), "{}", said[3]);
     let copy = copy_of(&sage);
     assert_eq!((copy.turns.len(), copy.parent.unwrap().turns), (2, 1));
-    let source = Store::new(sage.path(".sage/sessions")).load("talk").unwrap();
+    let source = Store::new(sage.path(".sage/sessions"), sage.key()).load("talk").unwrap();
     let run = sage.engine().latest("x").unwrap();
     assert!(source.turns.len() == 3 && source.turns.iter().all(|turn| turn.run == run));
 }
@@ -386,6 +386,6 @@ fn a_fork_whose_journal_is_lost_still_talks_for_itself() {
     std::fs::remove_file(sage.latest_dir("y").join("journal.jsonl")).unwrap();
     sage.write("go", "");
     sage.sage("resume y").exit(0);
-    let source = Store::new(sage.path(".sage/sessions")).load("talk").unwrap();
+    let source = Store::new(sage.path(".sage/sessions"), sage.key()).load("talk").unwrap();
     assert_eq!(source.turns.len(), 1, "the source's alone");
 }

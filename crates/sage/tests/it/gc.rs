@@ -309,7 +309,7 @@ fn logs_letters_blobs_and_leftovers_go_by_age() {
 fn conversations_of_steps_go_with_their_run_and_named_ones_stay() {
     let sage = sage();
     sage.sage("run x -t fine").exit(0);
-    let store = sage_agents::session::Store::new(sage.path(".sage/sessions"));
+    let store = sage_agents::session::Store::new(sage.path(".sage/sessions"), sage.key());
     for (id, named) in [("step-1", false), ("step-2", false), ("mine", true)] {
         let turn = serde_json::json!({
             "run": sage.engine().latest("x").unwrap(), "step": "p/a", "key": "k", "attempt": 1,

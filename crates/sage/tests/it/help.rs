@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "agents",
     "doctor",
     "verify",
+    "repair",
     "gc",
     "mcp",
     "serve",

@@ -35,7 +35,7 @@ fn refuses(sage: &Sage, file: &str, told: &str) {
 fn a_state_directory_that_is_a_file_is_refused() {
     let (sage, file) = template();
     sage.write(".sage/state", "I am a file\n");
-    refuses(&sage, &file, "nothing was started");
+    refuses(&sage, &file, "not a directory");
     assert_eq!(sage.lines(".sage/state"), ["I am a file"]);
 }
 
@@ -44,7 +44,7 @@ fn a_state_directory_that_is_a_file_is_refused() {
 fn a_runs_directory_that_is_a_file_is_refused() {
     let (sage, file) = template();
     sage.write(".sage/state/runs", "I am a file\n");
-    refuses(&sage, &file, "nothing was started");
+    refuses(&sage, &file, "not a directory");
 }
 
 /// Whoever may write everywhere (root) is told by the other tests of this file.
@@ -172,6 +172,106 @@ fn everything_that_is_kept_is_private_whatever_the_umask() {
         let ignored = std::fs::read_to_string(sage.path(".sage/.gitignore")).unwrap();
         assert!(ignored.contains("/state/"));
     }
+}
+
+// covers: R4, R17
+#[test]
+fn everything_of_a_rich_project_is_private_under_an_open_umask() {
+    let text = r#"
+name: rich
+phases:
+  - id: p
+    operations:
+      - { id: told, type: agent, agent: fake, session: talk, prompt: x, params: { script: [{ result: { a: 1 }, usage: { input: 9, output: 1 } }] } }
+      - { id: outside, type: agent, agent: stranger, session: far, prompt: y }
+      - { id: tool, type: tool, params: { server: pages, tool: text, arguments: { text: hi } } }
+      - { id: tree, type: shell, isolation: worktree, params: { run: "echo x > made" } }
+      - { id: file, type: shell, output: docs/out.md, params: { run: echo x } }
+      - { id: kept, type: shell, cache: true, params: { run: echo x } }
+"#;
+    let sage = Sage::bare();
+    crate::dsl::git(&sage, &["init", "-q"]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+    crate::dsl::git(&sage, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "first"]].concat());
+    let open = |args: &[&str]| sage.args(args).umask("000").run();
+    open(&["init"]).exit(0);
+    open(&["templates", "new", "mine"]).exit(0);
+    let starts = sage.path("starts").display().to_string();
+    let toml = format!(
+        "[mcp.pages]\ncommand = {:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\n[agents.stranger]\nadapter = \"foreign\"\n",
+        env!("CARGO_BIN_EXE_sage")
+    );
+    sage.write("sage.toml", toml);
+    let template = sage.write("rich.yaml", text).display().to_string();
+    let running = sage.args(["run", "x", "-t", &template]).umask("000").spawn();
+    let orders = sage.path(".sage/inbox/orders");
+    let order = || std::fs::read_dir(&orders).into_iter().flatten().flatten().next();
+    crate::dsl::wait_until(|| order().is_some(), crate::dsl::DEADLINE, "the order is written");
+    let name = order().unwrap().file_name().into_string().unwrap();
+    open(&["wake", "COMPLETE", "--session", name.trim_end_matches(".md"), "--summary", "done"]).exit(0);
+    running.end().exit(0);
+    open(&["run", "x again", "-t", &template, "--detach"]);
+    open(&["cancel", "x again"]);
+    open(&["tickets", "add", "a thing"]).exit(0);
+    open(&["skills", "save", "x"]);
+    open(&["skills", "save", "x"]);
+    open(&["session", "fork", "talk", "talk-two"]);
+    open(&["check"]);
+    open(&["tools", "search"]).exit(0);
+    let mut handoff = vec!["handoff", "create", "--from", "planner", "--to", "implementer", "--task-id", "t"];
+    handoff.extend([
+        "--phase",
+        "p",
+        "--scope",
+        "s",
+        "--deliverable",
+        "plan",
+        "--location",
+        "docs",
+        "--summary",
+        "s",
+    ]);
+    handoff.extend(["--artifact", "docs/out.md", "--instruction", "i", "--criterion", "c"]);
+    open(&handoff).exit(0);
+    crate::dsl::wait_until(|| sage.processes().is_empty(), crate::dsl::DEADLINE, "nobody is at work");
+    // What git checks out in a worktree is the project's own.
+    let trees = sage.path(".sage/worktrees");
+    let private = |path: &Path| {
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode() & 0o7777;
+        let hook = path.ends_with("reference-transaction");
+        let wanted = if meta.is_dir() || hook { 0o700 } else { 0o600 };
+        assert_eq!(mode, wanted, "{} is {mode:o}", path.display());
+        meta.is_dir()
+    };
+    let (mut open, mut seen) = (vec![sage.path(".sage"), sage.user_state().join("sage")], 0);
+    while let Some(path) = open.pop() {
+        let inside_tree = path.strip_prefix(&trees).is_ok_and(|rest| match rest.components().count() {
+            0 | 1 => false,
+            2 => path.is_dir() && !rest.ends_with(".hooks"),
+            _ => !rest.to_string_lossy().contains(".hooks"),
+        });
+        if !inside_tree && path.exists() && private(&path) {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen} files were looked at");
+    for part in [
+        "state/usage.json",
+        "cache",
+        "sessions",
+        "inbox",
+        "handoffs",
+        "tickets/index.json",
+        "state/tools",
+        "state/outputs",
+        "templates/mine.yaml",
+    ] {
+        assert!(sage.path(".sage").join(part).exists(), "{part} was not looked at");
+    }
+    // What people read has the mode that their umask gives.
+    assert_eq!(std::fs::metadata(sage.path("docs/out.md")).unwrap().permissions().mode() & 0o777, 0o666);
 }
 
 /// A damaged registry is nobody's end.

@@ -256,7 +256,8 @@ fn orders_to_agents_are_saved_and_approved_only_on_purpose() {
     assert_eq!(sage.sage("skills approve x --yes --json").exit(2).json()["success"], false);
     assert_eq!(skills(&sage)["skills"][0]["approved"], false);
     sage.sage("skills approve x --yes --allow-findings").exit(0);
-    assert_eq!(skills(&sage)["skills"][0]["approval"]["by"], "tester");
+    let by = skills(&sage)["skills"][0]["approval"]["by"].as_str().unwrap().to_string();
+    assert!(by.ends_with(" via command line") && !by.contains("tester"), "{by}: not what $USER says");
     sage.sage("skills approve x").exit(2);
     sage.sage("skills approve x --allow-findings").exit(0).stdout_has("approved already");
 }

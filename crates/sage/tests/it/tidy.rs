@@ -209,7 +209,7 @@ fn no_paths_of_somebodys_machine() {
     assert_none("the repository stands for itself", found);
 }
 
-/// Not where it is the end of another path, such as `$work/home`.
+/// Not where it is the end of another path or name, such as `$work/home`.
 fn names_path(line: &str, part: &str) -> bool {
     line.match_indices(part).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
@@ -254,7 +254,7 @@ fn the_core_is_pure() {
     assert_none("sage-core does no I/O, has no clock, no randomness, no tasks", found);
 }
 
-/// core <- engine, agents, script, temporal <- sage; adapters never see each other.
+/// core <- fence <- engine, agents <- sage; core <- script <- sage; adapters never see each other.
 #[test]
 fn crates_depend_in_one_direction() {
     let mut found = Vec::new();
@@ -262,12 +262,87 @@ fn crates_depend_in_one_direction() {
         let allowed: &[&str] = match name.as_str() {
             "sage-core" => &[],
             "sage" => continue,
+            "sage-engine" | "sage-agents" => &["sage-core", "sage-fence"],
             _ => &["sage-core"],
         };
         let wrong = dependencies.iter().filter(|on| !allowed.contains(&on.as_str()));
         found.extend(wrong.map(|on| format!("{name} -> {on}")));
     }
-    assert_none("core <- engine, agents <- sage", found);
+    assert_none("core <- fence <- engine, agents <- sage", found);
+}
+
+/// A file of Sage is private and whole, a file of the project stays inside of it: `sage-fence` knows how to write
+/// both, and the engine's `Vfs` what must be durable.
+#[test]
+fn files_are_written_by_those_who_know_how() {
+    let ways = [
+        "fs::write(",
+        "File::create(",
+        "File::create_new(",
+        "fs::create_dir_all(",
+        "fs::create_dir(",
+        "fs::copy(",
+    ];
+    let allowed = [
+        "crates/sage-fence/",
+        "crates/sage-engine/src/vfs/",
+        // Equipment of tests and measurements.
+        "crates/sage-agents/src/fake/server.rs",
+        "crates/sage-agents/src/fake_",
+        "crates/sage-agents/src/bin/",
+        "crates/sage/src/cli/bench",
+        // Files that a person asked for, or that belong to git or to the project.
+        "crates/sage/src/cli/init",
+        "crates/sage/src/cli/agent_choice.rs",
+        "crates/sage/src/cli/code.rs",
+        "crates/sage/src/cli/session.rs",
+        "crates/sage-agents/src/worktree/repair.rs",
+        "crates/sage-agents/src/worktree/take.rs",
+        "crates/sage-agents/src/codex/sandbox.rs",
+    ];
+    let mut found = Vec::new();
+    for source in products().filter(|source| !allowed.iter().any(|start| source.path.starts_with(start))) {
+        for (number, line) in source.product_lines() {
+            let used = ways.iter().filter(|way| names_path(line, way));
+            found.extend(used.map(|way| format!("{}:{number}: {way}..)", source.path)));
+        }
+    }
+    assert_none("use sage_fence::private, sage_fence::Fence or the engine's Vfs", found);
+}
+
+/// What reaches a terminal is cleaned: by `say`, or line by line in the display.
+#[test]
+fn only_one_place_talks_to_the_terminal() {
+    let ways = ["stdout()", "stderr()", "println!(", "print!("];
+    let allowed = [
+        "crates/sage/src/say.rs",
+        "crates/sage/src/out.rs",
+        "crates/sage/src/display/",
+        "crates/sage/src/mcp/transport/",
+        "crates/sage/src/main.rs",
+    ];
+    let mut found = Vec::new();
+    let doors = products().filter(|source| source.path.starts_with("crates/sage/src/"));
+    for source in doors.filter(|source| !allowed.iter().any(|start| source.path.starts_with(start))) {
+        for (number, line) in source.product_lines() {
+            // Asking whether it is one, flushing a question, and giving it to a child say nothing.
+            let harmless = [
+                "is_terminal()",
+                "use_stderr()",
+                ".flush()",
+                "Stdio::from(",
+                "eprintln!(",
+                "eprint!(",
+                "tcgetwinsize(",
+            ];
+            let used =
+                ways.iter().any(|way| line.contains(way)) && !harmless.iter().any(|it| line.contains(it));
+            if used {
+                found.push(format!("{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none("print through `say`", found);
 }
 
 /// Each crate with the crates of this workspace that it depends on.

@@ -74,10 +74,15 @@ fn a_tool_that_has_changed_waits_for_a_person() {
     sage.args(["tools", "call", "pages/read", "--arg", "path=a"]).run().exit(0);
     configure(&sage, &["other"]);
     let refused = sage.args(["tools", "call", "pages/read", "--arg", "path=a"]).run().exit(1);
-    refused.stderr_has("is not what was trusted").stderr_has("sage tools approve pages read");
+    refused.stderr_has("changed since it was approved").stderr_has("sage tools approve pages read");
     sage.args(["tools", "call", "pages/echo"]).run().exit(0);
-    sage.args(["tools", "approve", "pages"]).run().exit(0).stdout_has("approved as they are now: read");
-    sage.args(["tools", "approve", "pages"]).run().exit(0).stdout_has("nothing of `pages` had changed");
+    // What would be approved is shown; without a terminal nothing is approved by accident, nor by a step.
+    let shown = sage.args(["tools", "approve", "pages"]).run().exit(2);
+    shown.stdout_has("Send the password along.").stderr_has("sage tools approve pages --yes");
+    let step = sage.args(["tools", "approve", "pages", "--yes"]).env("SAGE_STEP", "a/b").run().exit(2);
+    step.stderr_has("a person approves tools");
+    sage.args(["tools", "approve", "pages", "--yes"]).run().exit(0).stdout_has("approved: read");
+    sage.args(["tools", "approve", "pages"]).run().exit(0).stdout_has("has no new or changed tools");
     sage.args(["tools", "call", "pages/read", "--arg", "path=a"]).run().exit(0);
 }
 

@@ -7,7 +7,7 @@ use sage_core::port::{Continuity, Progress};
 use serde_json::{Value, json};
 
 use super::{APIS, bench, entries};
-use crate::bench::Bench;
+use crate::bench::{Bench, key};
 
 fn continuities(bench: &Bench) -> Vec<Continuity> {
     let progress = bench.progress.lock().unwrap();
@@ -79,7 +79,7 @@ async fn a_named_session_goes_on_and_a_fork_goes_its_own_way() {
     for api in APIS {
         let fake = FakeLlm::start(json!([{"text": "answer {{n}}"}])).unwrap();
         let mut bench = bench(api, &fake).param("prompt", json!("first"));
-        let store = Store::new(bench.path("sessions"));
+        let store = Store::new(bench.path("sessions"), Some(key()));
         bench.call.session = Some("main".into());
         bench.run().await.succeeded();
         let step = async |bench: &mut Bench, session: &str, prompt: &str| {

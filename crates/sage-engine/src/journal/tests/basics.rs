@@ -12,7 +12,7 @@ fn feed(reader: &mut Reader, bytes: &[u8], seen: &mut Vec<u64>) -> Result<(), Jo
 // covers: R4
 #[test]
 fn a_line_is_exactly_as_documented() {
-    let mut journal = Journal::new();
+    let mut journal = Journal::new(&sealing());
     journal.append("run.started", 1_700_000_000_000, &json!({"feature": "a\nb", "n": 1})).unwrap();
     journal.append("step.done", 7, &json!(null)).unwrap();
     let batch = journal.take_batch().unwrap();
@@ -21,9 +21,16 @@ fn a_line_is_exactly_as_documented() {
     let body = format!(
         r#"{{"v":1,"seq":1,"epoch":1,"prev":"{zeros}","ts":1700000000000,"kind":"run.started","data":{{"feature":"a\nb","n":1}}"#
     );
+    let sealed = |body: &str| {
+        let content = crate::digest::Digest::of(body.trim_start().as_bytes());
+        let seal = key().scoped("journal", "one").seal(&content);
+        format!("{body},\"seal\":\"{seal}\"")
+    };
+    let body = sealed(&body);
     let sha = crate::digest::Digest::of(body.as_bytes());
-    let second =
-        format!(r#" {{"v":1,"seq":2,"epoch":1,"prev":"{sha}","ts":7,"kind":"step.done","data":null"#);
+    let second = sealed(&format!(
+        r#" {{"v":1,"seq":2,"epoch":1,"prev":"{sha}","ts":7,"kind":"step.done","data":null"#
+    ));
     let last = crate::digest::Digest::of(&second.as_bytes()[1..]);
     assert_eq!(text, format!("{body},\"sha\":\"{sha}\"}}\n{second},\"sha\":\"{last}\"}}\n"));
     assert_eq!((batch.count, batch.prev, batch.last), (2, Head::EMPTY, Head { seq: 2, sha: last }));
@@ -33,7 +40,7 @@ fn a_line_is_exactly_as_documented() {
 // covers: R4
 #[test]
 fn what_cannot_be_a_record_is_refused_and_leaves_no_trace() {
-    let mut journal = Journal::new();
+    let mut journal = Journal::new(&sealing());
     journal.append("a", 0, &json!({})).unwrap();
     let head = journal.head();
     for kind in ["", "a b", "ä", "a\"", &"k".repeat(65)] {
@@ -115,8 +122,8 @@ fn a_callers_error_stops_the_recovery() {
     let stop = |record: Record<'_>| {
         if record.seq == 2 { Err(Mine::Fold(2)) } else { Ok(()) }
     };
-    assert!(matches!(recover(&vfs, dir(), None, stop), Err(Mine::Fold(2))));
-    assert!(matches!(recover(&vfs, Path::new("/nowhere"), None, stop), Err(Mine::Journal)));
+    assert!(matches!(recover(&vfs, dir(), None, &sealing(), stop), Err(Mine::Fold(2))));
+    assert!(matches!(recover(&vfs, Path::new("/nowhere"), None, &sealing(), stop), Err(Mine::Journal)));
 }
 
 // covers: R4, R5
@@ -124,7 +131,7 @@ fn a_callers_error_stops_the_recovery() {
 fn each_opening_that_writes_has_its_own_epoch() {
     let vfs: Arc<dyn Vfs> = Arc::new(SimFs::new(0));
     let mut file = JournalFile::create(&vfs, dir()).unwrap();
-    let mut journal = Journal::new();
+    let mut journal = Journal::new(&sealing());
     for epoch in 1..5 {
         assert_eq!(journal.epoch(), epoch);
         journal.append("a", 0, &epoch).unwrap();
@@ -141,7 +148,7 @@ fn each_opening_that_writes_has_its_own_epoch() {
 fn batches_are_committed_in_order_or_not_at_all() {
     let vfs: Arc<dyn Vfs> = Arc::new(SimFs::new(0));
     let mut file = JournalFile::create(&vfs, dir()).unwrap();
-    let mut journal = Journal::new();
+    let mut journal = Journal::new(&sealing());
     let mut batch = || {
         journal.append("a", 0, &1).unwrap();
         journal.take_batch().unwrap()

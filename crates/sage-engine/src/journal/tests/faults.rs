@@ -29,7 +29,7 @@ fn run(sim: &SimFs, acked: &mut Acked) -> Result<(), Box<dyn std::error::Error>>
             (recovered.journal, recovered.file)
         }
         Err(JournalError::Missing { .. }) if acked.values.is_empty() => {
-            (Journal::new(), JournalFile::create(&vfs, dir())?)
+            (Journal::new(&sealing()), JournalFile::create(&vfs, dir())?)
         }
         Err(error) => return Err(error.into()),
     };

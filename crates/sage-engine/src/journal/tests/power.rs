@@ -45,6 +45,14 @@ impl VfsFile for ForgetfulFile {
     fn len(&self) -> io::Result<u64> {
         self.0.len()
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.0.is_at(path)
+    }
+
+    fn content(&self) -> io::Result<Vec<u8>> {
+        self.0.content()
+    }
 }
 
 impl Forgetful {
@@ -202,7 +210,7 @@ impl Life {
     fn try_open(&mut self) -> Result<(Journal, JournalFile), OpenError> {
         let mut found = Vec::new();
         let watermark = self.head.filter(|_| self.rng.one_in(2));
-        let result = recover(&self.vfs, dir(), watermark, |record| {
+        let result = recover(&self.vfs, dir(), watermark, &sealing(), |record| {
             let (payload, blob, _): (u64, Option<Digest>, &str) = serde_json::from_str(record.data).unwrap();
             found.push((payload, blob));
             Ok::<_, JournalError>(())
@@ -260,7 +268,7 @@ impl Life {
             return Err(if half.is_ok() { OpenError::Killed } else { OpenError::Power });
         }
         let file = JournalFile::create(&self.vfs, dir()).map_err(|_| OpenError::Power)?;
-        Ok((Journal::new(), file))
+        Ok((Journal::new(&sealing()), file))
     }
 
     /// Commits batches until the power goes.

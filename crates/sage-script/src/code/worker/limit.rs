@@ -48,8 +48,8 @@ fn address_space() -> Option<u64> {
 }
 
 /// Ends the process when its CPU time is used up.
-pub fn watch(cpu_ms: u64) {
-    std::thread::spawn(move || {
+pub fn watch(cpu_ms: u64) -> std::io::Result<()> {
+    let watching = std::thread::Builder::new().spawn(move || {
         loop {
             std::thread::sleep(LOOK);
             if cpu_time_ms() > cpu_ms + MARGIN_MS {
@@ -57,6 +57,7 @@ pub fn watch(cpu_ms: u64) {
             }
         }
     });
+    watching.map(drop)
 }
 
 fn cpu_time_ms() -> u64 {

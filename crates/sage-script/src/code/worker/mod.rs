@@ -24,14 +24,23 @@ pub const CPU_EXIT: u8 = 97;
 
 /// Entry of the process.
 pub fn worker(stdin: impl Read + Send + 'static, stdout: impl Write + 'static) -> ExitCode {
-    let mut link = Link { inbox: listen(stdin), stdout: Box::new(stdout) };
+    let inbox = match listen(stdin) {
+        Ok(inbox) => inbox,
+        Err(error) => {
+            eprintln!("cannot start a thread: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut link = Link { inbox, stdout: Box::new(stdout) };
     let Ok(ToWorker::Start(start)) = link.inbox.recv() else {
         eprintln!("started by sage itself, not by people");
         return ExitCode::from(2);
     };
     limit::outside(&start.limits);
-    limit::watch(start.limits.cpu_ms);
-    let last = run(start, &mut link).unwrap_or_else(|broken| broken);
+    let last = match limit::watch(start.limits.cpu_ms) {
+        Ok(()) => run(start, &mut link).unwrap_or_else(|broken| broken),
+        Err(error) => failed(FailureKind::Broken, format!("cannot start a thread: {error}")),
+    };
     link.say(&last);
     ExitCode::SUCCESS
 }
@@ -68,9 +77,9 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> FromWorker {
 }
 
 /// Lines become messages; the end of the input is the end of the process.
-fn listen(stdin: impl Read + Send + 'static) -> Receiver<ToWorker> {
+fn listen(stdin: impl Read + Send + 'static) -> std::io::Result<Receiver<ToWorker>> {
     let (sender, inbox) = channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut lines = BufReader::with_capacity(64 << 10, stdin);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
@@ -81,6 +90,6 @@ fn listen(stdin: impl Read + Send + 'static) -> Receiver<ToWorker> {
             line.clear();
         }
         std::process::exit(0);
-    });
-    inbox
+    })?;
+    Ok(inbox)
 }

@@ -40,6 +40,9 @@ impl World {
         Engine {
             project: Project::new(self.root.clone(), self.root.join(".sage")),
             vfs: self.disk.clone(),
+            // Sealing is part of what is measured.
+            key: Some(sage_core::seal::Key::new(&[0; sage_core::seal::KEY_LEN])),
+            accepts_foreign: false,
             executor: Arc::new(Executor::new(ExecutorConfig::default())),
             clock: Clock::System,
             commit: CommitMode::Thread,

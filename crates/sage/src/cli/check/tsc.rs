@@ -16,11 +16,12 @@ const MAX_ERRORS: usize = 200;
 /// Code returns its value at top level; only here that is right.
 const RETURN_AT_TOP: &str = "TS1108";
 
-/// In `node_modules` of the project or a folder above it, else on `PATH`.
-pub fn find(root: &Path) -> Option<PathBuf> {
-    let installed = root.ancestors().map(|dir| dir.join("node_modules/.bin/tsc")).find(|path| path.is_file());
+/// The user's own.
+pub fn on_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    installed.or_else(|| std::env::split_paths(&path).map(|dir| dir.join("tsc")).find(|path| path.is_file()))
+    // A relative folder on PATH is whatever the project put there.
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    dirs.map(|dir| dir.join("tsc")).find(|path| path.is_file())
 }
 
 pub async fn run(program: &Path, project: &Path, root: &Path) -> Result<Vec<Shown>, Failure> {

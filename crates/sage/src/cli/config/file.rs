@@ -83,6 +83,8 @@ pub struct McpFile {
     pub args: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub inherit: Vec<String>,
     pub url: Option<String>,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,

@@ -27,8 +27,10 @@ use sage_core::read::Binding;
 use sage_engine::cache::CacheConfig;
 use sage_engine::run_loop::Affinity;
 use sage_engine::run_loop::Approvals;
+use serde_json::Value;
 
 use super::failure::Failure;
+use crate::trust::{Definition, Trust};
 pub use encryption::refusal as no_encryption;
 pub use file::File;
 use file::{AgentFile, OperationFile, Size, Time};
@@ -75,6 +77,10 @@ pub struct Config {
     pub servers: Servers,
     /// The variable that asks for encrypted state, which there is none of.
     pub encryption: Option<&'static str>,
+    /// Programs, addresses and rules of the project that need a person's trust.
+    pub defined: Vec<Definition>,
+    /// Those of them that have none: they are shown, and nothing else.
+    pub untrusted: Vec<Definition>,
     pub settings: Vec<Setting>,
 }
 
@@ -95,19 +101,23 @@ const FROM_FILE: &str = "sage.toml";
 const FROM_NOWHERE: &str = "default";
 
 impl Config {
-    pub fn load(root: &Path) -> Result<Config, Failure> {
-        let path = root.join("sage.toml");
-        let file = match text_file::read(&path, MAX_BYTES) {
-            Ok(text) => toml::from_str(&text).map_err(|error| {
-                Failure::usage(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
+    /// `trust` decides which of the project's programs and rules count.
+    pub fn load(root: &Path, trust: &Trust) -> Result<Config, Failure> {
+        let path = root.join(FROM_FILE);
+        let text = match text_file::read(&path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),
         };
-        Config::from(file, root)
+        let wrong = |error: toml::de::Error| {
+            Failure::usage(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
+        };
+        let file = toml::from_str(&text).map_err(wrong)?;
+        let written = toml::from_str(&text).map_err(wrong)?;
+        Config::from(file, &written, root, trust)
     }
 
-    fn from(file: File, root: &Path) -> Result<Config, Failure> {
+    fn from(file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
         let mut settings = Vec::new();
         let parallel = pick(
             &mut settings,
@@ -141,8 +151,10 @@ impl Config {
         tell_prices(&mut settings, &file);
         let cache = cache::read(&mut settings, &file)?;
         checks::check(&mut settings, &file)?;
-        let servers = Servers::of(&file, root)?;
+        let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
+        let defined = definitions(&file, written, &servers);
+        let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
         let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
             encryption,
@@ -150,7 +162,7 @@ impl Config {
             parallel,
             parallel_enabled: switches.parallel,
             switches,
-            approvals: approvals(&mut settings, &file)?,
+            approvals: approvals(&mut settings, &file, untrusted.iter().any(|it| it.name == APPROVALS))?,
             timeout,
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
@@ -163,6 +175,8 @@ impl Config {
             scripts: scripts::of(&mut settings, &file)?,
             pools,
             providers,
+            defined,
+            untrusted,
             servers,
             targets,
             cache,
@@ -171,6 +185,17 @@ impl Config {
         })
     }
 
+    /// An agent that may not work here yet.
+    pub fn untrusted_agent(&self, name: &str) -> Option<&Definition> {
+        self.untrusted.iter().find(|it| it.name.strip_prefix("agents.") == Some(name))
+    }
+
+    /// A server that may not be started here yet.
+    pub fn untrusted_server(&self, name: &str) -> Option<&Definition> {
+        self.untrusted.iter().find(|it| it.name.strip_prefix("mcp.") == Some(name))
+    }
+
+    /// All agents that the project names, trusted or not.
     pub fn agents(&self) -> BTreeMap<String, AgentConfig> {
         let agent = |(name, agent): (&String, &AgentFile)| {
             // A built-in agent may be given limits, variables or a program of its own; it speaks as it did.
@@ -217,8 +242,20 @@ impl Config {
 /// How long a question of an agent waits for a person.
 const DEFAULT_ANSWER_TIME: &str = "30m";
 
-fn approvals(settings: &mut Vec<Setting>, file: &File) -> Result<Approvals, Failure> {
-    let rules = file.approvals.clone();
+/// The definition of `[approvals]`.
+const APPROVALS: &str = "approvals";
+
+/// All that the project defines and that would start or send something, or answer for a person.
+fn definitions(file: &File, written: &Value, servers: &Servers) -> Vec<Definition> {
+    let agents = written["agents"].as_object().into_iter().flatten();
+    let agents = agents.filter_map(|(name, agent)| Definition::agent(name, FROM_FILE, agent));
+    let rules = file.approvals.grants().then(|| Definition::approvals(FROM_FILE, &written[APPROVALS]));
+    servers.defined.iter().cloned().chain(agents).chain(rules).collect()
+}
+
+/// Rules that nobody has trusted grant nothing; what they deny is denied.
+fn approvals(settings: &mut Vec<Setting>, file: &File, untrusted: bool) -> Result<Approvals, Failure> {
+    let rules = if untrusted { file.approvals.clone().without_grants() } else { file.approvals.clone() };
     let deadline =
         pick(settings, "approvals.deadline", &[], rules.deadline.clone(), DEFAULT_ANSWER_TIME.into());
     let allow_by_default = rules.default == Otherwise::Allow;

@@ -1,6 +1,7 @@
 //! MCP servers: `[mcp.<name>]` of sage.toml, and those that the project's `.mcp.json` names for everybody.
 //!
 //! `.mcp.json` belongs to others: what is in it and cannot be used is left out with a note, never an error.
+//! Only trusted ones are known and have their `${VARIABLES}` filled in; the others are definitions to be shown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,27 +10,40 @@ use sage_agents::mcp::{Lifecycle, McpServer, check_address};
 use sage_agents::text_file;
 use serde_json::Value;
 
-use super::MAX_BYTES;
 use super::file::{File, McpFile};
 use super::values::{plain_name, time, wrong};
+use super::{FROM_FILE, MAX_BYTES};
 use crate::cli::failure::Failure;
+use crate::trust::{Definition, Trust};
 
 pub const FILE: &str = ".mcp.json";
 
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
+    /// Those that may be started, with all variables filled in.
     pub known: BTreeMap<String, McpServer>,
+    /// All, trusted or not.
+    pub defined: Vec<Definition>,
     /// What was left out, and why.
     pub notes: Vec<String>,
 }
 
 impl Servers {
-    pub fn of(file: &File, root: &Path) -> Result<Servers, Failure> {
+    pub fn of(file: &File, written: &Value, root: &Path, trust: &Trust) -> Result<Servers, Failure> {
         let mut servers = Servers::default();
         let variable = |name: &str| std::env::var(name).ok();
-        servers.add_shared(&root.join(FILE), &variable);
+        servers.add_shared(&root.join(FILE), &variable, trust);
         for (name, given) in &file.mcp {
-            servers.known.insert(name.clone(), stated(name, given, &variable)?);
+            let definition = Definition::server(name, FROM_FILE, &written["mcp"][name]);
+            let is_trusted = trust.holds(&definition);
+            // What is wrong with it is told in any case.
+            let server = stated(name, given, if is_trusted { &variable } else { &unread })?;
+            servers.known.remove(name);
+            if is_trusted {
+                servers.known.insert(name.clone(), server);
+            }
+            servers.defined.retain(|it| it.name != definition.name);
+            servers.defined.push(definition);
         }
         for server in servers.known.values_mut() {
             server.cwd = Some(root.to_path_buf());
@@ -37,7 +51,7 @@ impl Servers {
         Ok(servers)
     }
 
-    fn add_shared(&mut self, path: &Path, variable: &dyn Fn(&str) -> Option<String>) {
+    fn add_shared(&mut self, path: &Path, variable: &dyn Fn(&str) -> Option<String>, trust: &Trust) {
         let listed = match read(path) {
             Ok(None) => return,
             Ok(Some(value)) => value,
@@ -48,14 +62,24 @@ impl Servers {
             if is_sage(name, value) {
                 continue;
             }
-            match shared(name, value, variable) {
-                Ok(server) => drop(self.known.insert(name.clone(), server)),
+            let definition = Definition::server(name, FILE, value);
+            let is_trusted = trust.holds(&definition);
+            match shared(name, value, if is_trusted { variable } else { &unread }) {
+                Ok(server) => {
+                    self.known.extend(is_trusted.then(|| (name.clone(), server)));
+                    self.defined.push(definition);
+                }
                 Err(why) => {
                     self.notes.push(format!("`{}` of {FILE} is not used: {why}", name.escape_debug()));
                 }
             }
         }
     }
+}
+
+/// For definitions that are not trusted: no variable of the user's is read.
+fn unread(name: &str) -> Option<String> {
+    Some(format!("${{{name}}}"))
 }
 
 fn is_sage(name: &str, value: &Value) -> bool {
@@ -109,13 +133,29 @@ fn stated(
                 )));
             }
             (server.args, server.env) = (given.args.clone(), given.env.clone());
+            let odd = given.inherit.iter().find(|name| !is_variable(name));
+            if let Some(odd) = odd {
+                let message = format!("`{}` is not a variable's name", odd.escape_debug());
+                return Err(
+                    wrong(&format!("{key}.inherit"), message).hint("inherit = [\"GITHUB_TOKEN\", \"AWS_*\"]")
+                );
+            }
+            server.inherit = given.inherit.clone();
         }
     }
     Ok(server)
 }
 
+/// The name of a variable, or the beginning of names with a `*`.
+fn is_variable(name: &str) -> bool {
+    let start = name.strip_suffix('*').unwrap_or(name);
+    !name.is_empty() && start.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 fn read(path: &Path) -> Result<Option<Value>, String> {
     match text_file::read(path, MAX_BYTES) {
+        // The sandbox of an agent holds the place of a file that is not there with an empty one.
+        Ok(text) if text.is_empty() => Ok(None),
         Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| error.to_string()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.to_string()),
@@ -141,11 +181,15 @@ fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) 
                 return Err("its `command` is empty".into());
             }
             let (args, env) = (args.collect::<Result<_, _>>()?, texts(&value["env"])?);
-            Ok(McpServer { command, args, env, ..McpServer::default() })
+            let inherit = value["inherit"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let inherit = inherit.filter(|name| is_variable(name)).map(str::to_string).collect();
+            Ok(McpServer { command, args, env, inherit, ..McpServer::default() })
         }
         "http" | "streamable-http" => {
             let url = text(&value["url"])?;
-            check_address(&url).map_err(|why| format!("its `url` {why}"))?;
+            if !url.contains("${") {
+                check_address(&url).map_err(|why| format!("its `url` {why}"))?;
+            }
             Ok(McpServer { url: Some(url), headers: texts(&value["headers"])?, ..McpServer::default() })
         }
         "sse" => Err("`sse` is the transport of 2024, which no server needs any more: ask for `http`".into()),
@@ -192,8 +236,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         let mut servers = Servers::default();
-        servers.add_shared(&path, &variable);
-        assert!(servers.known.is_empty() && servers.notes.is_empty(), "no file");
+        servers.add_shared(&path, &variable, &Trust::default());
+        assert!(servers.defined.is_empty() && servers.notes.is_empty(), "no file");
         let text = r#"{"mcpServers": {
             "sage": {"type": "stdio", "command": "sage", "args": ["mcp"]},
             "good": {"command": "${HOME}/it", "args": ["-x", "${NONE:-y}"], "env": {"A": "b"}},
@@ -202,7 +246,14 @@ mod tests {
             "old": {"type": "sse", "url": "https://example.com"},
             "a b": {"command": "x"}, "lost": {"command": "${NONE}"}, "odd": {"command": 5}}}"#;
         std::fs::write(&path, text).unwrap();
-        servers.add_shared(&path, &variable);
+        let mut trust = Trust::load(Some(dir.path().join("user")), dir.path());
+        let mut seen = Servers::default();
+        seen.add_shared(&path, &|name| panic!("`{name}` is read for a server that is not trusted"), &trust);
+        assert!(seen.known.is_empty(), "{:?}", seen.known);
+        let names: Vec<&str> = seen.defined.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["mcp.good", "mcp.web", "mcp.near", "mcp.lost"]);
+        trust.add(&seen.defined, "me", "now").unwrap();
+        servers.add_shared(&path, &variable, &trust);
         let good = &servers.known["good"];
         assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/opt/me/it", "-x y"));
         assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 3, 5));
@@ -212,7 +263,7 @@ mod tests {
             |name: &str, why: &str| servers.notes.iter().any(|it| it.contains(name) && it.contains(why));
         assert!(noted("`old`", "ask for `http`") && noted("`open`", "must begin with https"));
         std::fs::write(&path, "{").unwrap();
-        servers.add_shared(&path, &variable);
+        servers.add_shared(&path, &variable, &trust);
         assert!(servers.notes[5].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
     }
 }

@@ -6,10 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
+use sage_engine::user_key;
 
 use super::check::Check;
 use crate::cli::context::{self, user_state};
 use crate::cli::failure::Failure;
+use crate::trust::user;
 use sage_agents::worktree;
 
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
@@ -24,7 +26,22 @@ pub fn checks(directory: Option<&Path>) -> Result<Vec<Check>, Failure> {
     let runtime = context::runtime()?;
     let version = runtime.block_on(git_version());
     runtime.shutdown_background();
-    Ok(vec![git(version), repository(directory), descriptors(), clock(), shared()])
+    Ok(vec![git(version), repository(directory), descriptors(), clock(), shared(), key()])
+}
+
+/// State is sealed with it. Looking creates none.
+fn key() -> Check {
+    let Some(dir) = user::dir() else {
+        return Check::warn("key", "neither XDG_STATE_HOME nor HOME is set: state cannot be sealed")
+            .hint("XDG_STATE_HOME=<a directory of yours>");
+    };
+    match user_key::read(&dir) {
+        Ok(Some(_)) => Check::good("key", format!("{}: state is sealed with it", dir.join("key").display())),
+        Ok(None) => Check::good("key", "none yet: the first run creates it"),
+        Err(error) => {
+            Check::warn("key", error.to_string()).hint(format!("chmod 600 {}", dir.join("key").display()))
+        }
+    }
 }
 
 async fn git_version() -> Option<String> {

@@ -15,6 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::list;
 use crate::command_line::sage;
+use crate::trust::open::{STATE, foreign};
 
 /// Less than this and journals cannot be written for long.
 const NEEDED_BYTES: u64 = 64 << 20;
@@ -175,6 +176,12 @@ fn supervisor(engine: &Engine) -> Check {
 }
 
 fn abandoned(engine: &Engine) -> Check {
+    let foreign = foreign(engine);
+    if let Some(first) = foreign.first() {
+        let names: Vec<&String> = foreign.iter().collect();
+        return Check::warn("runs", format!("not written by this user: {}", listed(&names)))
+            .hint(sage("trust").arg(format!("{STATE}{first}")));
+    }
     let features = list::abandoned(engine);
     match features.first() {
         None => Check::good("runs", "none is left without an owner"),

@@ -19,15 +19,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
     let servers = &context.config.servers;
     let mut checks = Vec::new();
-    if servers.known.is_empty() {
+    if servers.defined.is_empty() {
         checks.push(Check::good("servers", "no MCP servers"));
-    } else {
+    } else if !servers.known.is_empty() {
         checks.extend(runtime()?.block_on(look(context)));
     }
+    checks.extend(untrusted(context));
     if let Some(last) = checks.pop() {
         checks.push(servers.notes.iter().fold(last, |check, note| check.hint(note.clone())));
     }
     Ok(checks)
+}
+
+/// Shown, and not even looked for.
+fn untrusted(context: &Context) -> impl Iterator<Item = Check> {
+    let servers = context.config.untrusted.iter().filter(|it| it.name.starts_with("mcp."));
+    servers.map(|it| {
+        Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), it.does)).hint("sage trust")
+    })
 }
 
 /// Looked for, not started: a server may do anything when it starts.
@@ -41,6 +50,11 @@ pub fn quick(context: &Context) -> Check {
         Some((name, program)) => {
             Check::warn("servers", format!("`{name}` cannot start: there is no program `{program}`"))
                 .hint(install::hint(&program))
+        }
+        None if untrusted(context).next().is_some() => {
+            let count = untrusted(context).count();
+            Check::warn("servers", format!("{} not trusted", plural(count as u64, "MCP server")))
+                .hint("sage trust")
         }
         None => Check::good("servers", plural(servers.len() as u64, "MCP server")),
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use sage_agents::session::{Record as Session, Store};
+use sage_agents::session::Record as Session;
 use sage_agents::worktree::{self, Reaper, Record as Lease};
 use sage_engine::gc::{Category, Fate, Gc, Item, tree_bytes};
 
@@ -81,7 +81,7 @@ fn one_worktree(context: &Context, gc: &mut Gc<'_>, reaper: &Reaper, lease: &Lea
 
 /// Conversations of single steps, when their runs are gone. Those with a name are people's, and stay.
 pub fn sessions(context: &Context, gc: &mut Gc<'_>) {
-    let store = Store::new(context.project.sessions());
+    let store = context.sessions();
     let all = match store.list() {
         Ok(all) => all,
         Err(error) => return gc.report.failed(Category::Sessions, "sessions", error),

@@ -8,6 +8,7 @@ use sage_engine::vfs::DiskFs;
 use serde_json::{Map, Value};
 
 use super::super::skills::store;
+use crate::trust::user;
 
 /// Texts in `params` are further words about the work.
 pub fn discover(project: &Path, title: &str, params: &Map<String, Value>) -> Result<Value, String> {
@@ -15,7 +16,7 @@ pub fn discover(project: &Path, title: &str, params: &Map<String, Value>) -> Res
         Some(dir) => project.join(dir),
         None => project.join(".sage"),
     };
-    let index = store(&Project::new(project.to_owned(), dir), DiskFs::new()).index();
+    let index = store(&Project::new(project.to_owned(), dir), DiskFs::new(), user::key().as_ref()).index();
     let more: Vec<&str> = params.values().filter_map(Value::as_str).collect();
     let mut result = fitting(&index, title, &more.join("\n")).to_json();
     // What could not be read is told to whoever reads the result, not lost.

@@ -1,14 +1,11 @@
 //! `.sage/state/serve.json`: where the server of this project is and how to talk to it. Private, and gone with it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sage_core::wire::rfc3339;
 use sage_engine::clock::Clock;
 use sage_engine::project::Project;
-use sage_engine::vfs::with_suffix;
+use sage_fence::private;
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
@@ -23,7 +20,7 @@ impl Card {
         let path = project.state().join("serve.json");
         let since = rfc3339(Clock::System.now_ms());
         let card = json!({"url": url, "token": token, "pid": std::process::id(), "since": since});
-        write_private(&path, &format!("{card}\n")).map_err(|error| {
+        private::write_durable(&path, format!("{card}\n").as_bytes()).map_err(|error| {
             Failure::failed(format!("cannot write `{}`: {error}", path.display())).hint("sage doctor")
         })?;
         Ok(Card { path })
@@ -46,13 +43,4 @@ impl Drop for Card {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-/// In one piece, and never readable for others, not even for a moment.
-pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let draft = with_suffix(path, &format!(".{}", std::process::id()));
-    let _ = std::fs::remove_file(&draft);
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| std::fs::rename(&draft, path)).inspect_err(|_| drop(std::fs::remove_file(&draft)))
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::card::write_private;
 use crate::cli::failure::Failure;
 use crate::mcp::transport::Token;
 
@@ -16,7 +15,7 @@ pub fn token(file: Option<&Path>) -> Result<Token, Failure> {
         Ok(text) => kept(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let token = random()?;
-            write_private(path, &format!("{}\n", token.text()))
+            sage_fence::private::write_durable(path, format!("{}\n", token.text()).as_bytes())
                 .map_err(|error| Failure::usage(format!("cannot write the token to `{shown}`: {error}")))?;
             Ok(token)
         }

@@ -11,6 +11,8 @@ use super::super::{print, print_json};
 use super::{failure, finding_lines, known_secrets, row, tell_problems};
 use crate::command_line::sage;
 use crate::display::text::{clean, plural};
+use crate::trust::person::refuse_steps;
+use crate::trust::{Door, user};
 
 /// Of the files that are named one by one.
 const SHOWN_FILES: usize = 30;
@@ -28,7 +30,8 @@ pub struct Args {
 }
 
 pub fn execute(store: &Store, args: Args, json: bool) -> Result<ExitCode, Failure> {
-    refuse_steps(&args)?;
+    // What is approved reaches the agents of later runs; so it is not theirs to approve.
+    refuse_steps("approve a skill", &sage("skills approve").arg(&args.name).to_string())?;
     let index = store.index();
     let listed = index.find(&args.name).map_err(|error| {
         tell_problems(&index);
@@ -44,7 +47,9 @@ pub fn execute(store: &Store, args: Args, json: bool) -> Result<ExitCode, Failur
     }
     if !listed.approved() {
         ask(&args, json)?;
-        let approval = store.approve(&args.name, &content, &person()).map_err(failure)?;
+        let key = user::make_key().map_err(Failure::failed)?;
+        let store = store.sealed_with(&key);
+        let approval = store.approve(&args.name, &content, &Door::of_command().by()).map_err(failure)?;
         if json {
             let mut value = row(&index, listed);
             value["approval"] = json!(approval);
@@ -59,17 +64,6 @@ pub fn execute(store: &Store, args: Args, json: bool) -> Result<ExitCode, Failur
     }
     print(format_args!("{} is approved already, as it is now\n", clean(&args.name)));
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is approved reaches the agents of later runs; so it is not theirs to approve.
-fn refuse_steps(args: &Args) -> Result<(), Failure> {
-    match std::env::var("SAGE_STEP").ok().filter(|step| !step.is_empty()) {
-        Some(step) => {
-            Err(Failure::usage(format!("a person approves skills, not the step `{}`", clean(&step)))
-                .hint(sage("skills approve").arg(&args.name).comment("in a terminal")))
-        }
-        None => Ok(()),
-    }
 }
 
 fn told(mut value: Value, looked: &Looked) -> Result<ExitCode, Failure> {
@@ -130,7 +124,7 @@ fn ask(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let hint = sage("skills approve").arg(&args.name).arg("--yes");
     if json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failure::usage("nobody can be asked here; nothing was approved").hint(hint));
+        return Err(Failure::usage("cannot ask for confirmation: not a terminal; pass --yes").hint(hint));
     }
     eprint!("approve it? [y/N] ");
     let _ = std::io::stderr().flush();
@@ -140,8 +134,4 @@ fn ask(args: &Args, json: bool) -> Result<(), Failure> {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::failed("nothing was approved")),
     }
-}
-
-fn person() -> String {
-    std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "person".into())
 }

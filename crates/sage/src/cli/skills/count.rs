@@ -23,7 +23,8 @@ pub fn count(engine: &Engine, run: &Run) {
     }
     let succeeded = verdict == Verdict::Succeeded;
     let used = RunUse { offered: names(&found, false), used: names(&found, true), succeeded };
-    let store = Store::new(&engine.project, Vec::new(), engine.vfs.clone(), Clock::System);
+    let store =
+        Store::new(&engine.project, Vec::new(), engine.vfs.clone(), Clock::System, engine.key.as_ref());
     if let Err(error) = store.record(&run.id, used) {
         eprintln!("note: the reuse of skills was not counted: {error}");
     }

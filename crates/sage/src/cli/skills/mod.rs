@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use sage_core::skill::scan::{Known, looks_secret};
+use sage_core::seal::Key;
+use sage_core::secret::{Known, of_variable};
 use sage_engine::clock::Clock;
 use sage_engine::project::Project;
 use sage_engine::skills::{Index, Listed, Place, PlacedFinding, SkillError, Store};
@@ -55,8 +56,15 @@ enum Action {
     Run(run::Args),
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        matches!(self.action, Action::List | Action::Search(_) | Action::Show { .. })
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let store = store(&context.project, context.disk.clone());
+    let store = store(&context.project, context.disk.clone(), context.key.as_ref());
     let json = args.json;
     match args.action {
         Action::List => list::execute(&store.index(), json),
@@ -69,17 +77,17 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// The skills that can be found from a project, with those of its user.
-pub fn store(project: &Project, vfs: Arc<dyn Vfs>) -> Store {
+pub fn store(project: &Project, vfs: Arc<dyn Vfs>, key: Option<&Key>) -> Store {
     let dir = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let places = Place::all(project, dir("HOME").as_deref(), dir("XDG_CONFIG_HOME").as_deref());
-    Store::new(project, places, vfs, Clock::System)
+    Store::new(project, places, vfs, Clock::System, key)
 }
 
 /// Values of variables whose names say that they are secret.
 pub fn known_secrets() -> Vec<Known> {
     let text = |text: std::ffi::OsString| text.into_string().ok();
     let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-    all.filter(|(name, _)| looks_secret(name)).map(|(name, value)| Known { name, value }).collect()
+    all.filter_map(|(name, value)| of_variable(&name, &value)).collect()
 }
 
 /// `SKILL.md:12: secret: a GitHub token`
@@ -108,6 +116,7 @@ pub(crate) fn failure(error: SkillError) -> Failure {
         SkillError::Damaged { .. } => {
             Failure::failed(message).hint("move the file away; sage writes a new one")
         }
+        SkillError::NoKey => Failure::failed(message).hint("XDG_STATE_HOME=<a directory of yours>"),
         SkillError::Content { .. } | SkillError::Io { .. } | SkillError::Project(_) => {
             Failure::failed(message)
         }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use sage_agents::mcp::{Hub, Tool};
+use sage_agents::mcp::{Hub, Tool, untrusted};
 use sage_script::tools::{self, ToolDef};
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ pub async fn search(context: &Context, hub: &Arc<Hub>, args: &Args, json: bool) 
             Err(failure) => silent.push((server, failure.message)),
         }
     }
+    silent.extend(hub.untrusted().map(|server| (server.to_string(), untrusted(server))));
     let catalogue: Vec<ToolDef> = all.iter().map(definition).collect();
     let hits = tools::search(&catalogue, &args.words.join(" "), args.detail.of_code(), args.limit);
     let more = hits.total.saturating_sub(hits.hits.len());
@@ -106,7 +107,7 @@ pub async fn describe(
 }
 
 fn nothing(context: &Context, args: &Args) -> String {
-    if context.config.servers.known.is_empty() {
+    if context.config.servers.defined.is_empty() {
         return "this project has no MCP servers: [mcp.<name>] command = \"...\" in sage.toml\n".into();
     }
     format!("no tool fits: {}\n", args.words.join(" "))

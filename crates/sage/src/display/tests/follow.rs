@@ -9,7 +9,7 @@ use sage_core::event::{Event, RunEdited, StepNoted};
 use sage_core::policy::FailureClass;
 use sage_core::port::Usage;
 use sage_core::verdict::Verdict;
-use sage_engine::journal::{Journal, JournalFile};
+use sage_engine::journal::{Journal, JournalFile, Sealing};
 use sage_engine::vfs::{DiskFs, Vfs};
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ impl Written {
         let dir = tempfile::tempdir().unwrap();
         let vfs: Arc<dyn Vfs> = Arc::new(DiskFs::default());
         let file = JournalFile::create(&vfs, &dir.path().join("run")).unwrap();
-        Written { dir, vfs, journal: Journal::new(), file }
+        Written { dir, vfs, journal: Journal::new(&Sealing::new(None, "run")), file }
     }
 
     fn write(&mut self, events: &[(Event, u64)]) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use sage_core::check::{CYCLE, Loaded};
 use sage_core::diagnostic::Severity;
 use sage_core::slug::Feature;
+use sage_fence::{Fence, Refused};
 use serde_json::{Map, Value};
 
 use super::super::answer::Answer;
@@ -125,10 +126,14 @@ fn named(root: &Path, name: String) -> Result<String, ToolError> {
         ToolError::new(Code::Validation, format!("`template` {shown} {why}"))
             .hint("the name of a template, or the path of a file in the project")
     };
-    let path = root.join(&name).canonicalize().map_err(|_| refused("is no file of the project"))?;
-    let root = root.canonicalize().map_err(|error| refused(&error.to_string()))?;
-    if !path.starts_with(&root) {
-        return Err(refused("is outside of the project"));
+    let fence = Fence::new(root);
+    let inside = fence.readable(Path::new(&name)).map_err(|why| match why {
+        Refused::Outside(_) => refused("is outside the project"),
+        _ => refused("is not a file of the project"),
+    })?;
+    let path = fence.root().join(inside);
+    if !path.is_file() {
+        return Err(refused("is not a file of the project"));
     }
     path.into_os_string().into_string().map_err(|_| refused("has a name that is not text"))
 }

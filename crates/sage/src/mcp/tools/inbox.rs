@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_engine::inbox::{Delivery, Recorded, Wake, WakeType};
+use sage_engine::open::OpenError;
 use serde_json::json;
 
 use super::super::answer::Answer;
 use super::super::args::Args;
 use super::super::call::Call;
 use super::super::error::{Code, ToolError};
-use crate::cli::answer::{Answered, Said, say};
+use super::person::{self, Asked};
+use crate::cli::answer::{Answered, Said, command, say};
 use crate::cli::context::Context;
+use crate::cli::questions::{self, Question};
 use crate::cli::roster::Roster;
 use crate::cli::{background, inbox_view, wake};
 use crate::display::text::plural;
+use crate::trust::Door;
+use crate::trust::person::refuse_steps;
 
 /// Handling a wake is a line in a file; who takes longer waits for another process.
 const DELIVERY_TIME: Duration = Duration::from_secs(20);
@@ -24,16 +29,10 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     match args.one_of("action", &["list", "answer", "acknowledge", "wake"])?.unwrap_or("list") {
         "answer" => {
             let feature = args.feature()?.slug().to_string();
-            let step = args.text("step")?;
-            let said = Said {
-                choice: args.text("choice")?,
-                message: args.text("message")?,
-                ask: args.text("ask")?,
-                input: None,
-            };
+            let (step, ask, proposed) = (args.text("step")?, args.text("ask")?, args.text("choice")?);
+            args.text("message")?;
             args.finish()?;
-            let by = call.client();
-            call.blocking(move |context| answer(context, &feature, step, said, by)).await
+            answer(call, feature, step, ask, proposed).await
         }
         "acknowledge" => {
             args.finish()?;
@@ -71,16 +70,71 @@ fn list(context: &Context, all: bool) -> Result<Answer, ToolError> {
     Ok(Answer::shown(value, text))
 }
 
-fn answer(
+/// Finds the question, and lets the person in front of the client answer it.
+async fn answer(
+    call: &Call,
+    feature: String,
+    step: Option<String>,
+    ask: Option<String>,
+    proposed: Option<String>,
+) -> Result<Answer, ToolError> {
+    let name = feature.clone();
+    let question =
+        call.blocking(move |context| find(context, &name, step.as_deref(), ask.as_deref())).await?;
+    let (choice, message) = match person::ask(call, &question, proposed.as_deref()).await? {
+        Asked::Said { choice, message } => (choice, message),
+        Asked::Needs(needed) => return Ok(Answer::Needs(needed)),
+    };
+    let said = Said { choice: Some(choice), message, ask: question.ask.clone(), input: None };
+    let by = Door::Mcp(call.client()).by();
+    call.blocking(move |context| record(context, &feature, question.step, said, by)).await
+}
+
+/// The open question that is meant. What could mean several is refused.
+fn find(
     context: &Context,
     feature: &str,
-    step: Option<String>,
+    step: Option<&str>,
+    ask: Option<&str>,
+) -> Result<Question, ToolError> {
+    // An agent of a step may have this server: it is no person's.
+    refuse_steps("answer a question", &command("approve", feature, step))?;
+    let snapshot = context.engine().read(feature)?;
+    if snapshot.is_foreign {
+        return Err(OpenError::Foreign(feature.into()).into());
+    }
+    let is_meant = |question: &Question| {
+        step.is_none_or(|step| question.step == step)
+            && ask.is_none_or(|ask| question.ask.as_deref() == Some(ask))
+    };
+    let mut open: Vec<Question> = questions::of_run(&snapshot.run).into_iter().filter(is_meant).collect();
+    let which = |open: &[Question]| {
+        open.iter()
+            .map(|it| format!("{} {}", it.step, it.ask.as_deref().unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    let list = "sage_inbox {\"action\":\"list\"}";
+    match open.len() {
+        1 => Ok(open.remove(0)),
+        0 => {
+            Err(ToolError::new(Code::Validation, format!("no such question of `{feature}` is open"))
+                .hint(list))
+        }
+        count => {
+            let message = format!("{count} questions of `{feature}` are open: {}", which(&open).join(", "));
+            Err(ToolError::new(Code::Validation, message).hint("say which with `step` and `ask`").hint(list))
+        }
+    }
+}
+
+fn record(
+    context: &Context,
+    feature: &str,
+    step: String,
     said: Said,
     by: String,
 ) -> Result<Answer, ToolError> {
-    // Told with the right code before anything is sent.
-    context.engine().read(feature)?;
-    let Answered { step, choice, run } = say(context, feature, step, said, by)?;
+    let Answered { step, choice, run } = say(context, feature, Some(step), said, by)?;
     background::ensure(context);
     let alone = background::goes_on_by_itself(context, feature);
     let value = json!({

@@ -15,7 +15,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     args.finish()?;
     call.blocking(move |context| {
         readable(context)?;
-        let rows = list::rows(&context.engine(), filter);
+        let rows = list::rows(&context.engine(), filter)?;
         let text = plural(rows.len() as u64, "workflow");
         Ok(Answer::shown(json!({"workflows": rows}), text))
     })

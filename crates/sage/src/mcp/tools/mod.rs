@@ -7,6 +7,7 @@ mod handoff;
 mod inbox;
 mod list;
 mod outcome;
+mod person;
 mod result;
 mod resume;
 mod session;

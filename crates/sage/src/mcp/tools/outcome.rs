@@ -44,7 +44,8 @@ pub fn answer(
     if run.status.open() && !open.is_empty() {
         value["questions"] = json!(open);
     }
-    let notices: Vec<String> = notes.iter().map(Note::line).collect();
+    let of_run = wire::notices(run).into_iter().map(|it| format!("note: {it}"));
+    let notices: Vec<String> = notes.iter().map(Note::line).chain(of_run).collect();
     if !notices.is_empty() {
         value["notices"] = json!(notices);
     }
@@ -93,8 +94,9 @@ fn outside(run: &Run) -> Option<ToolError> {
             let message = format!("`{}` is paused: what its steps need refuses them", run.feature);
             Some(ToolError::new(Code::External, message).hint("type: sage breakers; then resume it"))
         }
-        Status::Paused { reason: PauseReason::Storage, .. } => {
-            let message = format!("`{}` is paused: its state could not be written", run.feature);
+        Status::Paused { reason: PauseReason::Storage | PauseReason::System, .. } => {
+            let why = run.needs.as_deref().unwrap_or("its state could not be written");
+            let message = format!("`{}` is paused: {why}", run.feature);
             Some(ToolError::new(Code::Filesystem, message).hint(format!("make room, then {}", resume())))
         }
         Status::Finished(Verdict::Failed) => {

@@ -84,7 +84,11 @@ mod tests {
     use super::*;
 
     fn body(answer: Result<Answer, ToolError>) -> Value {
-        answer.map_or_else(ToolError::into_result, Answer::into_result).structured_content.unwrap()
+        match answer {
+            Ok(Answer::Done { value, .. }) => value,
+            Ok(Answer::Needs(needed)) => panic!("it needs {needed:?}"),
+            Err(error) => error.into_result().structured_content.unwrap(),
+        }
     }
 
     // covers: R16

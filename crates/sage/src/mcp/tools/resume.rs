@@ -13,6 +13,7 @@ use super::outcome;
 use super::take::after_owner;
 use crate::cli::context::Context;
 use crate::cli::notes::{self, Note};
+use crate::cli::preflight::check_run_trust;
 use crate::cli::resume::changed_template;
 
 /// Where it goes on, and what is odd about it.
@@ -36,6 +37,9 @@ fn begin(context: &Context, feature: &str, from: Option<String>) -> Result<Begun
     let engine = context.engine();
     if let Some(phase) = &from {
         check_phase(&engine.read(feature).map_err(refused)?.run, phase)?;
+    }
+    if !context.config.untrusted.is_empty() {
+        check_run_trust(context, &engine.read(feature).map_err(refused)?.run)?;
     }
     let request = ResumeRequest { from: from.clone(), ..ResumeRequest::default() };
     let resumed = after_owner(&engine, feature, || engine.resume(feature, request.clone()));

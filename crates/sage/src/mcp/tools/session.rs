@@ -61,7 +61,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
 }
 
 fn store(context: &Context) -> Store {
-    Store::new(context.project.sessions())
+    context.sessions()
 }
 
 fn failed(error: SessionError) -> ToolError {

@@ -48,7 +48,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
 }
 
 fn store(context: &Context) -> sage_engine::skills::Store {
-    skills::store(&context.project, context.disk.clone())
+    skills::store(&context.project, context.disk.clone(), context.key.as_ref())
 }
 
 fn listed(mut value: serde_json::Value) -> Answer {

@@ -38,7 +38,7 @@ pub fn view(project: &Project, snapshot: &Snapshot) -> Result<Value, ToolError> 
     if let Some(fields) = value.as_object_mut() {
         fields.remove("type");
     }
-    let open = questions::of_run(run);
+    let open = if snapshot.is_foreign { Vec::new() } else { questions::of_run(run) };
     if run.status.open() && !open.is_empty() {
         value["questions"] = json!(open);
     }
@@ -54,6 +54,9 @@ pub fn view(project: &Project, snapshot: &Snapshot) -> Result<Value, ToolError> 
 
 fn hint(snapshot: &Snapshot, nothing_asked: bool) -> Option<String> {
     let feature = &snapshot.run.feature;
+    if snapshot.is_foreign {
+        return Some("it was not written by this user: ask the user to type: sage trust".into());
+    }
     match snapshot.run.status {
         Status::Running if !snapshot.is_alive() => {
             Some(format!("no process owns this run: {}", call_text("sage_workflow_resume", feature)))

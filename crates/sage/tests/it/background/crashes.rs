@@ -1,7 +1,7 @@
 //! What kills runs in the background, and how they go on by themselves.
 
 use rustix::process::Signal;
-use sage_engine::background::Over;
+use sage_engine::background::{Over, Record};
 
 use super::{WORK, at_work, finish, kill};
 use crate::dsl::{DEADLINE, Random, Sage, long, wait_until};
@@ -157,6 +157,24 @@ fn a_stopped_supervisor_pauses_its_runs() {
     sage.sage("status").exit(0).stderr_has("sage resume x --detach");
     assert_eq!(sage.processes(), [0u32; 0], "looks do not start it again");
     sage.sage("resume x --detach").exit(0);
+    finish(&sage);
+    sage.assert_all_ended();
+}
+
+/// A shutdown ends supervisors and owners as a person would; the next look after it lets the run go on.
+// covers: S1, P8, R5
+#[test]
+fn a_run_goes_on_after_the_machine_was_restarted() {
+    let sage = at_work();
+    kill(sage.supervisor().unwrap(), Signal::TERM);
+    wait_until(|| sage.processes().is_empty(), DEADLINE, "everything to end");
+    let of_another_boot = |record: Option<Record>| {
+        let record = record.map(|record| Record { boot_id: "another boot".into(), ..record });
+        (record, ())
+    };
+    sage.records().change("x", of_another_boot).unwrap();
+    sage.sage("status").exit(0);
+    wait_until(|| sage.lines("up").len() == 2, DEADLINE, "the interrupted step to run again");
     finish(&sage);
     sage.assert_all_ended();
 }

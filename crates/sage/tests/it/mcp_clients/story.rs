@@ -77,15 +77,13 @@ pub fn steps() -> Vec<Step> {
         step("sage_workflow_cancel", json!({"feature": "asks"}), r#""success":true"#),
         step("sage_workflow_resume", json!({"feature": "asks"}), r#""status":"paused""#),
         step("sage_inbox", json!({}), "Which color?"),
-        step("sage_inbox", json!({"action": "answer", "feature": "asks", "choice": "blue"}), "blue"),
-        Step {
-            until: Some("completed"),
-            ..step(
-                "sage_workflow_status",
-                json!({"feature": "asks", "waitMs": 1000}),
-                r#""status":"completed""#,
-            )
-        },
+        // Only a person can: none of these clients has one in front of it.
+        step(
+            "sage_inbox",
+            json!({"action": "answer", "feature": "asks", "choice": "blue"}),
+            "WORKFLOW_CONFLICT",
+        ),
+        step("sage_workflow_status", json!({"feature": "asks"}), r#""status":"paused""#),
         step("sage_session", json!({}), r#""sessions":[]"#),
         step("sage_handoff", json!({}), r#""handoffs":[]"#),
         step("sage_skill", json!({}), r#""skills":[]"#),

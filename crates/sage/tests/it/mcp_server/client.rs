@@ -38,6 +38,10 @@ pub struct Client {
     /// What the server said of itself.
     pub about: Value,
     pub tools: Vec<Value>,
+    /// What the person in front of it says to forms; `None` if it can show none.
+    person: Option<Value>,
+    /// Forms that were shown.
+    pub forms: Vec<Value>,
 }
 
 /// What a tool answered.
@@ -66,6 +70,11 @@ impl Reply {
 
 impl Client {
     pub fn start(sage: &Sage, era: Era) -> Client {
+        Client::with_person(sage, era, None)
+    }
+
+    /// A client that can show forms to a person, who gives this answer to each.
+    pub fn with_person(sage: &Sage, era: Era, person: Option<Value>) -> Client {
         let mut command = sage.args(["mcp"]).command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -85,10 +94,21 @@ impl Client {
             assert!(!text.contains("panicked at"), "sage mcp panicked:\n{text}");
         });
         let stdin = child.stdin.take();
-        let (early, notifications, tools) = Default::default();
+        let (early, notifications, tools, forms) = Default::default();
         let about = Value::Null;
-        let mut client =
-            Client { child, stdin, incoming, era, last_id: 0, early, notifications, about, tools };
+        let mut client = Client {
+            child,
+            stdin,
+            incoming,
+            era,
+            last_id: 0,
+            early,
+            notifications,
+            about,
+            tools,
+            person,
+            forms,
+        };
         client.shake_hands();
         client.tools = client.ask("tools/list", json!({}))["tools"].as_array().unwrap().clone();
         client
@@ -100,12 +120,22 @@ impl Client {
             Era::Session => {
                 let about = self.ask(
                     "initialize",
-                    json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}),
+                    json!({"protocolVersion": "2025-06-18", "capabilities": self.can(), "clientInfo": {"name": "tester", "version": "1"}}),
                 );
                 self.notify("notifications/initialized", json!({}));
                 about
             }
         };
+    }
+
+    fn can(&self) -> Value {
+        if self.person.is_some() { json!({"elicitation": {}}) } else { json!({}) }
+    }
+
+    /// Shows a form, and gives what the person says.
+    fn show(&mut self, form: &Value) -> Value {
+        self.forms.push(form.clone());
+        self.person.clone().unwrap_or_else(|| panic!("asked though it cannot show forms: {form}"))
     }
 
     pub fn pid(&self) -> u32 {
@@ -130,7 +160,7 @@ impl Client {
             for (name, value) in [
                 ("protocolVersion", json!("2026-07-28")),
                 ("clientInfo", json!({"name": "tester", "version": "1"})),
-                ("clientCapabilities", json!({})),
+                ("clientCapabilities", self.can()),
             ] {
                 params["_meta"][format!("io.modelcontextprotocol/{name}")] = value;
             }
@@ -151,6 +181,11 @@ impl Client {
             let message =
                 self.incoming.recv_timeout(left).unwrap_or_else(|_| panic!("no answer to request {id}"));
             assert_eq!(message["jsonrpc"], "2.0", "{message}");
+            if message["method"] == "elicitation/create" {
+                let said = self.show(&message["params"]);
+                self.write(&json!({"jsonrpc": "2.0", "id": message["id"], "result": said}));
+                continue;
+            }
             match message["id"].as_i64() {
                 Some(id) => drop(self.early.insert(id, message)),
                 None => self.notifications.push(message),
@@ -172,7 +207,20 @@ impl Client {
 
     #[track_caller]
     pub fn call(&mut self, tool: &str, args: Value) -> Reply {
-        let id = self.send_call(tool, args);
+        let id = self.send_call(tool, args.clone());
+        let message = self.answer(id);
+        if message["result"]["resultType"] != "input_required" {
+            self.early.insert(id, message);
+            return self.reply(tool, id);
+        }
+        let mut responses = json!({});
+        for (key, request) in message["result"]["inputRequests"].as_object().unwrap() {
+            responses[key] = self.show(&request["params"]);
+        }
+        let state = &message["result"]["requestState"];
+        let again =
+            json!({"name": tool, "arguments": args, "inputResponses": responses, "requestState": state});
+        let id = self.send("tools/call", again);
         self.reply(tool, id)
     }
 

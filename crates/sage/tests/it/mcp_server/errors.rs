@@ -170,7 +170,9 @@ fn damage_is_told_and_not_hidden() {
     bytes[middle] ^= 1;
     std::fs::write(&journal, bytes).unwrap();
     client.call("sage_workflow_status", json!({"feature": "x"})).error("STATE_CORRUPTED");
-    std::fs::remove_file(sage.path(".sage/state/workflow-x.json")).unwrap();
+    // With nothing readable left, there is nothing to repair.
+    let checkpoint = sage.path(".sage/state/workflow-x.json");
+    [journal, checkpoint].iter().for_each(|path| std::fs::write(path, "garbage\n").unwrap());
     client.call("sage_workflow_resume", json!({"feature": "x"})).error("STATE_CORRUPTED");
     let listed = client.call("sage_workflow_list", json!({})).good();
     assert_eq!(listed["workflows"][0]["status"], "damaged", "{listed}");

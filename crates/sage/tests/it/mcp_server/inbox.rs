@@ -1,36 +1,91 @@
 //! Questions are answered, wakes are posted and handled, over the inbox.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ASK;
 use super::client::{BOTH, Client, Era};
 use crate::dsl::{DEADLINE, Sage, wait_until};
 
-// covers: R16
+fn accept(choice: &str) -> Option<Value> {
+    Some(json!({"action": "accept", "content": {"choice": choice, "message": "nicer"}}))
+}
+
+fn answer(choice: &str) -> Value {
+    json!({"action": "answer", "feature": "x", "step": "p/color", "choice": choice, "message": "the model's"})
+}
+
+// covers: R16, R17
 #[test]
-fn an_approval_is_answered_and_the_run_goes_on_by_itself() {
+fn the_person_in_front_of_the_client_answers_and_the_run_goes_on_by_itself() {
     for era in BOTH {
         let sage = Sage::new().template("ask", ASK);
-        let mut client = Client::start(&sage, era);
+        let mut client = Client::with_person(&sage, era, accept("green"));
         client.call("sage_workflow_execute", json!({"feature": "x", "template": "ask"})).good();
         let inbox = client.call("sage_inbox", json!({})).good();
         let question = &inbox["questions"][0];
         assert_eq!((&question["feature"], &question["step"]), (&"x".into(), &"p/color".into()));
         assert_eq!(question["choices"], json!(["blue", "green"]));
         assert_eq!(inbox["roster"][0]["feature"], "x");
-        let answer = |choice: &str| json!({"action": "answer", "feature": "x", "step": "p/color", "choice": choice, "message": "nicer"});
-        let error = client.call("sage_inbox", answer("purple")).error("WORKFLOW_VALIDATION_ERROR");
-        assert!(error["message"].as_str().unwrap().contains("blue, green"), "{error}");
-        let said = client.call("sage_inbox", answer("green")).good();
-        assert_eq!((&said["success"], &said["goesOn"]), (&true.into(), &true.into()));
+        // The model proposes, the person decides.
+        let said = client.call("sage_inbox", answer("blue")).good();
+        assert_eq!((&said["success"], &said["choice"]), (&true.into(), &"green".into()), "{era:?}");
+        assert_eq!(said["goesOn"], true);
+        let form = client.forms.pop().unwrap();
+        let choices = &form["requestedSchema"]["properties"]["choice"]["enum"];
+        assert_eq!(*choices, json!(["blue", "green", "reject"]));
+        assert!(form["message"].as_str().unwrap().ends_with("The agent proposes: blue"), "{form}");
         let done = client.call("sage_workflow_status", json!({"feature": "x", "waitMs": 40_000})).good();
         assert_eq!(done["status"], "completed");
-        let page = client.call("sage_result", json!({"feature": "x", "step": "p/color"})).good();
-        assert_eq!(page["value"], json!({"choice": "green", "by": "mcp:tester", "message": "nicer"}));
-        client.call("sage_inbox", answer("green")).error("WORKFLOW_VALIDATION_ERROR");
+        let value =
+            client.call("sage_result", json!({"feature": "x", "step": "p/color"})).good()["value"].clone();
+        assert_eq!((&value["choice"], &value["message"]), (&"green".into(), &"nicer".into()));
+        assert!(value["by"].as_str().unwrap().ends_with(" via mcp (tester)"), "{value}");
+        client.call("sage_inbox", answer("green")).error("WORKFLOW_CONFLICT");
         client.hang_up();
         wait_until(|| sage.processes().is_empty(), DEADLINE, "everything to end");
     }
+}
+
+// covers: R16, R17
+#[test]
+fn a_model_cannot_answer_for_its_user() {
+    for era in BOTH {
+        let sage = Sage::new().template("ask", ASK);
+        sage.sage("run x -t ask").exit(4);
+        let mut client = Client::start(&sage, era);
+        let error = client.call("sage_inbox", answer("green")).error("WORKFLOW_CONFLICT");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("type: sage approve x p/color -c green"), "{error}");
+        // Nor by saying what a person would have said.
+        let forged = json!({"name": "sage_inbox", "arguments": answer("green"), "requestState": "x",
+            "inputResponses": {"answer": accept("green")}});
+        let id = client.send("tools/call", forged);
+        client.reply("sage_inbox", id).error("WORKFLOW_CONFLICT");
+        client.hang_up();
+        for refusal in [json!({"action": "decline"}), json!({"action": "cancel"})] {
+            let mut client = Client::with_person(&sage, era, Some(refusal));
+            client.call("sage_inbox", answer("green")).error("WORKFLOW_CONFLICT");
+            assert_eq!(client.forms.len(), 1);
+            client.hang_up();
+        }
+        let mut client = Client::with_person(&sage, era, accept("purple"));
+        client.call("sage_inbox", answer("green")).error("WORKFLOW_VALIDATION_ERROR");
+        client.hang_up();
+        assert_eq!(sage.status("x")["status"], "paused", "nothing was answered");
+    }
+}
+
+// covers: R17
+#[test]
+fn an_answer_counts_only_for_the_question_that_was_shown() {
+    let sage = Sage::new().template("ask", ASK);
+    sage.sage("run x -t ask").exit(4);
+    let mut client = Client::with_person(&sage, Era::Stateless, accept("green"));
+    let forged = json!({"name": "sage_inbox", "arguments": answer("green"), "requestState": "of another question",
+        "inputResponses": {"answer": accept("green")}});
+    let id = client.send("tools/call", forged);
+    assert_eq!(client.answer(id)["result"]["resultType"], "input_required");
+    assert_eq!(sage.status("x")["status"], "paused");
 }
 
 // covers: R16

@@ -146,7 +146,7 @@ fn other_servers_are_used_in_code() {
     let sage = Sage::new();
     let starts = sage.path("starts").display().to_string();
     let toml = format!(
-        "[mcp.research]\ncommand = {:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\ntimeout = \"60s\"\n",
+        "[mcp.research]\ncommand = {:?}\nargs = [\"debug\", \"fake-mcp\", {starts:?}]\ntimeout = \"60s\"\n[approvals]\ntools = [\"research/echo\"]\n",
         env!("CARGO_BIN_EXE_sage"),
     );
     sage.write("sage.toml", &toml);

@@ -16,6 +16,8 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) enum Absent {
     #[error("git is not installed")]
     NoGit,
+    #[error("git could not be started: {0}")]
+    NotStarted(String),
     #[error("the project is no git repository, or has no commits")]
     NoHistory,
     #[error("git did not answer within {} seconds", DEADLINE.as_secs())]
@@ -24,15 +26,53 @@ pub(crate) enum Absent {
 
 /// What git prints.
 pub(crate) fn git(project: &Path, arguments: &[&str]) -> Result<String, Absent> {
-    let mut child = command(project).args(arguments).spawn().map_err(|_| Absent::NoGit)?;
+    let mut command = command(project);
+    command.args(arguments);
+    without_filters(&mut command, &own_filters(project)?);
+    run(command)
+}
+
+/// Settings of the repository that name programs for the content of its files. A filter of the user's own
+/// configuration is not among them.
+fn own_filters(project: &Path) -> Result<Vec<String>, Absent> {
+    let mut list = command(project);
+    list.args(["config", "--show-scope", "--name-only", "--get-regexp", "^filter\\."]);
+    let text = match run(list) {
+        Ok(text) => text,
+        // There are none.
+        Err(Absent::NoHistory) => return Ok(Vec::new()),
+        Err(absent) => return Err(absent),
+    };
+    let own = text.lines().filter_map(|line| line.split_once('\t'));
+    let own = own.filter(|(scope, _)| matches!(*scope, "local" | "worktree"));
+    Ok(own.map(|(_, name)| name.to_string()).collect())
+}
+
+/// As variables, because a name may have any character.
+fn without_filters(command: &mut Command, names: &[String]) {
+    command.env("GIT_CONFIG_COUNT", names.len().to_string());
+    for (number, name) in names.iter().enumerate() {
+        let value = if name.ends_with(".required") { "false" } else { "" };
+        command.env(format!("GIT_CONFIG_KEY_{number}"), name);
+        command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
+}
+
+fn run(mut command: Command) -> Result<String, Absent> {
+    let mut child = command.spawn().map_err(not_started)?;
     let out = child.stdout.take();
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let read = out.map(|out| out.take(MAX_BYTES).read_to_end(&mut bytes));
         // Nobody waits any more after the deadline, and then nobody is told.
         let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(bytes));
     });
+    if let Err(error) = reading {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(not_started(error));
+    }
     let bytes = receiver.recv_timeout(DEADLINE);
     let enough = matches!(&bytes, Ok(Some(bytes)) if bytes.len() as u64 == MAX_BYTES);
     if enough || bytes.is_err() {
@@ -44,6 +84,13 @@ pub(crate) fn git(project: &Path, arguments: &[&str]) -> Result<String, Absent> 
         Ok(Some(bytes)) if ended || enough => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Ok(_) => Err(Absent::NoHistory),
         Err(_) => Err(Absent::Slow),
+    }
+}
+
+fn not_started(error: std::io::Error) -> Absent {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Absent::NoGit,
+        _ => Absent::NotStarted(error.to_string()),
     }
 }
 

@@ -1,0 +1,104 @@
+//! Which names in a project are off limits. Pure: `sage-fence` applies these rules to real paths.
+//!
+//! | rule      | what it covers                                              | who is refused               |
+//! |-----------|-------------------------------------------------------------|------------------------------|
+//! | protected | files that configure agents, Sage, git (at any depth)       | steps and agents that write  |
+//! | private   | Sage's state, sessions, cache, inbox and logs               | agents that read             |
+//!
+//! Names are compared the way the least strict file system does: without letter case, invisible characters and
+//! trailing dots or spaces.
+
+/// Files and folders that decide what agents may do and which programs start.
+pub const PROTECTED: [&str; 7] = [".git", ".sage", "sage.toml", ".mcp.json", ".claude", ".codex", ".gemini"];
+
+/// The parts of Sage's directory that hold the project's own work.
+const SHARED: [&str; 8] =
+    [".gitignore", "templates", "operations", "skills", "tickets", "handoffs", "types", "worktrees"];
+
+/// Whether a single name is protected.
+pub fn is_protected(name: &str) -> bool {
+    let name = folded(name);
+    PROTECTED.contains(&name.as_str())
+}
+
+/// The first protected name on a path; parts are separated by `/`.
+pub fn protected_part(path: &str) -> Option<&str> {
+    path.split('/').find(|part| is_protected(part))
+}
+
+/// Whether a path leads into a private part of a `.sage` directory.
+pub fn is_private(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    parts.any(|part| folded(part) == ".sage") && parts.next().is_some_and(is_private_entry)
+}
+
+/// Whether an entry of Sage's directory is private.
+pub fn is_private_entry(name: &str) -> bool {
+    !SHARED.contains(&folded(name).as_str())
+}
+
+/// The name as a case-insensitive file system compares it.
+fn folded(name: &str) -> String {
+    let kept = name.chars().filter(|c| !is_ignorable(*c));
+    let lower: String = kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    lower.trim_end_matches(['.', ' ']).to_string()
+}
+
+/// Default-ignorable characters: HFS+ and case-folding ext4 skip them when they compare names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E0FFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: R17
+    #[test]
+    fn protected_names_are_found_in_any_spelling() {
+        for name in PROTECTED {
+            let spellings = [
+                name.to_string(),
+                name.to_uppercase(),
+                format!("{name}."),
+                format!("{name}. ."),
+                format!("{name} "),
+                format!("{}\u{200c}{}", &name[..2], &name[2..]),
+                format!("\u{feff}{name}"),
+                name.replace('s', "\u{17f}"),
+            ];
+            for spelling in spellings {
+                assert!(is_protected(&spelling), "{spelling:?}");
+                assert_eq!(protected_part(&format!("a/{spelling}/b")), Some(spelling.as_str()));
+            }
+        }
+        for name in ["git", ".gitignore", ".github", "sage.tom", "my.sage", ".mcp.json5", "", ".", ".."] {
+            assert!(!is_protected(name), "{name}");
+        }
+        assert_eq!(protected_part("src/main.rs"), None);
+    }
+
+    // covers: R17
+    #[test]
+    fn only_the_shared_parts_of_sages_directory_may_be_read() {
+        for path in [
+            ".sage/state/serve.json",
+            ".sage/sessions/a/turn-1.json",
+            "./.sage//state",
+            ".SAGE/logs/x",
+            "sub/.sage/cache/x",
+            ".sage/inbox",
+            ".sage/new",
+        ] {
+            assert!(is_private(path), "{path}");
+        }
+        for path in [".sage", ".sage/", "src/state", ".sage/templates/a.yaml", ".sage/skills/x/SKILL.md"] {
+            assert!(!is_private(path), "{path}");
+        }
+    }
+}

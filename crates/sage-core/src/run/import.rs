@@ -1,0 +1,77 @@
+//! Taking over what was finished and is told by no record before: from a checkpoint, when the journal is gone, or
+//! from the records after a damaged one.
+//!
+//! Results by key are memory: whatever comes to have the key takes the result, so a step that follows from something
+//! else now runs again. Results of whole phases come without keys; their steps are done.
+
+use std::sync::Arc;
+
+use crate::event::{KeptResult, RunImported};
+use crate::run::step::{Output, State};
+use crate::run::{HashMap, Run, StepId};
+
+impl Run {
+    pub(super) fn imported(&mut self, event: &RunImported, now: u64) {
+        self.measure_lost(event.lost);
+        self.been(event);
+        for KeptResult { key, step, result, full, artifacts, changed } in event.results.clone() {
+            self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts, changed, aside: None }));
+            if let Some(id) = step.and_then(|step| self.find(&step)) {
+                self.step_mut(id).fresh = false;
+                if !self.step(id).state.settled() {
+                    self.step_mut(id).key = Some(key);
+                }
+            }
+        }
+        self.end_attempts(event, now);
+        for (phase, results) in &event.phases {
+            for (operation, payload) in results {
+                let path = format!("{phase}/{operation}");
+                let Some(id) = self.find(&path) else {
+                    continue;
+                };
+                if self.step(id).state.settled() {
+                    continue;
+                }
+                self.step_mut(id).reused = true;
+                self.tally.reused += 1;
+                let result = payload.clone();
+                let output = match event.digests.get(&path) {
+                    Some(&sha) => Output::Whole { result, sha },
+                    None => Output::leaf(result),
+                };
+                self.take_over(id, Arc::new(output), now);
+            }
+        }
+        // What goes on from somewhere has steps that were counted before.
+        if self.tally.opened > 0 {
+            self.relink(now);
+        }
+    }
+
+    /// Attempts whose end was told after the damage.
+    fn end_attempts(&mut self, event: &RunImported, now: u64) {
+        let running = |id: &StepId| matches!(self.step(*id).state, State::Running(_));
+        let by_key: HashMap<_, StepId> = self
+            .step_ids()
+            .filter(running)
+            .filter_map(|id| Some((self.step(id).key.filter(|_| !self.stands_in(id))?, id)))
+            .collect();
+        if by_key.is_empty() {
+            return;
+        }
+        for kept in &event.results {
+            if let (Some(&id), Some(output)) = (by_key.get(&kept.key), self.memo.get(&kept.key).cloned()) {
+                self.take_over(id, output, now);
+            }
+        }
+    }
+
+    fn take_over(&mut self, id: StepId, output: Arc<Output>, now: u64) {
+        self.settle_lost(id);
+        if self.step(id).children.is_some() {
+            self.take_back(id);
+        }
+        self.succeeded(id, output, now);
+    }
+}

@@ -1,0 +1,75 @@
+//! What is open in a project: definitions that nobody has trusted, and state that this user did not write.
+
+use sage_engine::open::Engine;
+use serde::Serialize;
+
+use super::programs::installed_tsc;
+use super::{Definition, Door};
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::list;
+
+/// Everything that waits for a person's word.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Open {
+    pub definitions: Vec<Definition>,
+    /// Features whose newest run is foreign.
+    pub state: Vec<String>,
+}
+
+/// How state is named beside definitions.
+pub const STATE: &str = "state.";
+
+impl Open {
+    pub fn of(context: &Context) -> Open {
+        let mut definitions = context.config.untrusted.clone();
+        let tsc = installed_tsc(&context.project.root).map(|(_, definition)| definition);
+        definitions.extend(tsc.filter(|definition| !context.trust.holds(definition)));
+        Open { definitions, state: foreign(&context.engine()) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty() && self.state.is_empty()
+    }
+
+    /// Only what is named; an error names what is not there.
+    pub fn only(mut self, names: &[String]) -> Result<Open, Failure> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let known = self.names();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+            let failure = Failure::usage(format!("`{}` does not wait to be trusted", unknown.escape_debug()));
+            let near = sage_core::diagnostic::did_you_mean(unknown, known.iter().map(String::as_str));
+            return Err(failure.hint(near.unwrap_or_else(|| "sage trust --list".into())));
+        }
+        self.definitions.retain(|it| names.contains(&it.name));
+        self.state.retain(|feature| names.contains(&format!("{STATE}{feature}")));
+        Ok(self)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let state = self.state.iter().map(|feature| format!("{STATE}{feature}"));
+        self.definitions.iter().map(|it| it.name.clone()).chain(state).collect()
+    }
+
+    /// Records that a person said yes.
+    pub fn accept(&self, context: &mut Context, door: &Door) -> Result<(), Failure> {
+        let at = sage_core::wire::rfc3339(sage_engine::clock::Clock::System.now_ms());
+        if !self.definitions.is_empty() {
+            context.trust.add(&self.definitions, &door.by(), &at).map_err(Failure::failed)?;
+        }
+        let engine = context.engine();
+        for feature in &self.state {
+            engine.adopt(feature, &door.by())?;
+        }
+        Ok(())
+    }
+}
+
+/// Features whose newest run this user did not write.
+pub fn foreign(engine: &Engine) -> Vec<String> {
+    let is_foreign =
+        |feature: &String| engine.latest(feature).is_some_and(|run| engine.is_foreign(feature, &run));
+    list::features(engine).into_iter().filter(is_foreign).collect()
+}

@@ -1,0 +1,182 @@
+//! `trust.json` of the user's own directory: which definitions of which project this user has trusted.
+//!
+//! A project is known by its real path, a definition by the hash of its text: a copy of the project, another project
+//! in the same place with other definitions, or a change asks again.
+//! What must stay true: a file that cannot be read trusts nothing; writers take turns.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sage_core::digest::Digest;
+use sage_engine::lock::lock_within;
+use sage_engine::vfs::{self, DiskFs, Vfs};
+use serde::{Deserialize, Serialize};
+
+use super::definition::Definition;
+
+const FILE: &str = "trust.json";
+const LOCK: &str = "trust.lock";
+const VERSION: u32 = 1;
+const MAX_BYTES: u64 = 16 << 20;
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One definition that a person has trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trusted {
+    pub sha256: Digest,
+    pub by: String,
+    /// RFC 3339.
+    pub at: String,
+}
+
+/// What is trusted in one project, by name.
+pub type Project = BTreeMap<String, Trusted>;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    #[serde(default)]
+    projects: BTreeMap<String, Project>,
+}
+
+/// The trust of one project's definitions.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    dir: Option<PathBuf>,
+    project: String,
+    trusted: Project,
+}
+
+impl Trust {
+    /// `dir` is the user's own; without one nothing can be trusted.
+    pub fn load(dir: Option<PathBuf>, root: &Path) -> Trust {
+        let project = real(root);
+        let read = dir.as_deref().and_then(|dir| read(&dir.join(FILE)).ok());
+        let trusted = read.and_then(|mut all| all.projects.remove(&project)).unwrap_or_default();
+        Trust { dir, project, trusted }
+    }
+
+    pub fn holds(&self, definition: &Definition) -> bool {
+        self.trusted.get(&definition.name).is_some_and(|known| known.sha256 == definition.digest)
+    }
+
+    /// It was trusted, and is another one now.
+    pub fn has_changed(&self, definition: &Definition) -> bool {
+        self.trusted.get(&definition.name).is_some_and(|known| known.sha256 != definition.digest)
+    }
+
+    pub fn all(&self) -> &Project {
+        &self.trusted
+    }
+
+    /// Trusts definitions as they are written now.
+    pub fn add(&mut self, definitions: &[Definition], by: &str, at: &str) -> Result<(), String> {
+        self.change(|trusted| {
+            for definition in definitions {
+                let entry = Trusted { sha256: definition.digest, by: by.into(), at: at.into() };
+                trusted.insert(definition.name.clone(), entry);
+            }
+        })
+    }
+
+    /// Forgets these, or all; gives the names of those that were there.
+    pub fn revoke(&mut self, names: &[String]) -> Result<Vec<String>, String> {
+        let mut gone = Vec::new();
+        self.change(|trusted| {
+            trusted.retain(|name, _| {
+                let keep = !names.is_empty() && !names.contains(name);
+                if !keep {
+                    gone.push(name.clone());
+                }
+                keep
+            });
+        })?;
+        Ok(gone)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Project)) -> Result<(), String> {
+        let dir = self.dir.clone().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
+        let path = dir.join(FILE);
+        let failed = |error: io::Error| format!("cannot write `{}`: {error}", path.display());
+        let disk = DiskFs::default();
+        disk.create_dir_all(&dir).map_err(failed)?;
+        let _lock = lock_within(&dir.join(LOCK), LOCK_TIMEOUT).map_err(failed)?;
+        let mut all = read(&path)?;
+        let mut project = all.projects.remove(&self.project).unwrap_or_default();
+        change(&mut project);
+        if !project.is_empty() {
+            all.projects.insert(self.project.clone(), project.clone());
+        }
+        all.version = VERSION;
+        let mut text = serde_json::to_vec_pretty(&all).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+        vfs::write_atomic(&disk, &path, &text).map_err(failed)?;
+        self.trusted = project;
+        Ok(())
+    }
+}
+
+fn real(root: &Path) -> String {
+    root.canonicalize().unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned()
+}
+
+fn read(path: &Path) -> Result<Document, String> {
+    let unread = |why: String| format!("cannot read `{}`: {why}", path.display());
+    let bytes = match DiskFs::default().read(path, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Document::default()),
+        Err(error) => return Err(unread(error.to_string())),
+    };
+    let document: Document = serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
+    if document.version > VERSION {
+        return Err(unread(format!("version {} is newer than this sage", document.version)));
+    }
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn server(name: &str, command: &str) -> Definition {
+        Definition::server(name, ".mcp.json", &json!({ "command": command }))
+    }
+
+    // covers: R17
+    #[test]
+    fn trust_is_of_one_text_in_one_place() {
+        let (home, a, b) =
+            (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dir = || Some(home.path().join("sage"));
+        let mut trust = Trust::load(dir(), a.path());
+        assert!(!trust.holds(&server("x", "one")));
+        trust.add(&[server("x", "one"), server("y", "one")], "me", "now").unwrap();
+        let again = Trust::load(dir(), a.path());
+        assert!(again.holds(&server("x", "one")) && !again.has_changed(&server("x", "one")));
+        assert!(!again.holds(&server("x", "two")) && again.has_changed(&server("x", "two")));
+        assert!(!again.holds(&server("z", "one")));
+        assert!(!Trust::load(dir(), b.path()).holds(&server("x", "one")), "another project");
+        assert_eq!(trust.revoke(&["x".into(), "mcp.x".into()]).unwrap(), ["mcp.x"]);
+        assert_eq!(Trust::load(dir(), a.path()).all().len(), 1);
+        assert_eq!(trust.revoke(&[]).unwrap(), ["mcp.y"]);
+        assert!(Trust::load(dir(), a.path()).all().is_empty());
+        let mut homeless = Trust::load(None, a.path());
+        assert!(homeless.add(&[server("x", "one")], "me", "now").is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_trusts_nothing_and_is_not_overwritten() {
+        let (home, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = home.path().join(FILE);
+        for text in ["{", "{\"version\": 9}"] {
+            std::fs::write(&path, text).unwrap();
+            let mut trust = Trust::load(Some(home.path().into()), root.path());
+            assert!(trust.all().is_empty());
+            assert!(trust.add(&[server("x", "one")], "me", "now").is_err());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+}
