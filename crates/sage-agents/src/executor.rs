@@ -31,7 +31,7 @@ pub struct ExecutorConfig {
     /// In bytes, per stream.
     pub output_cap: usize,
     pub agents: BTreeMap<String, AgentConfig>,
-    /// What the project defines and nobody has trusted: it is refused by name.
+    /// What the project defines and the user has not trusted: it is refused by name.
     pub untrusted: Untrusted,
     /// MCP servers by name; each is started when a step needs it.
     pub servers: BTreeMap<String, McpServer>,

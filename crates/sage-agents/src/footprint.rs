@@ -39,7 +39,7 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Op
     let head = if watch.head { head(config, cx, call).await.unwrap_or_default() } else { None };
     let before = Before { head, files: files(&cx.project).await };
     // Without it, an attempt that goes on after a crash is compared with its own beginning.
-    let _ = serde_json::to_vec(&before).map(|text| std::fs::write(&file, text));
+    let _ = serde_json::to_vec(&before).map(|text| sage_fence::private::write(&file, &text));
     Some(before)
 }
 

@@ -1,8 +1,8 @@
 //! Which questions of agents need no person. Pure: an ask, what the role may do, what was spent.
 //!
-//! In this order: changing what configures agents is denied; what a role may not do is denied; what is denied by name is denied; what is allowed by name,
-//! only reads, writes where it may, runs a listed command, or comes while little has been spent is allowed;
-//! all else is asked.
+//! In this order: changes of protected files are denied; what a role may not do is denied; what is denied by
+//! name is denied; what is allowed by name, only reads, writes where it may, runs a listed command, or comes
+//! while little has been spent is allowed; all else is asked.
 
 use serde::Deserialize;
 

@@ -118,15 +118,21 @@ pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
     Ok(doc)
 }
 
-/// Puts sealed `bytes` at `path`; what was there becomes the backup.
+/// Puts sealed `bytes` at `path`; what was there becomes the backup. A power cut may bring back the one before: it
+/// is a view of the journal, which is synced.
 pub fn save(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
     let failed = |source| CheckpointError::Io { op: "write", path: path.to_owned(), source };
     let temp = vfs::write_temp(vfs, path, bytes).map_err(failed)?;
     keep_backup(vfs, path)
         .and_then(|()| vfs.rename(&temp, path))
         .inspect_err(|_| vfs::discard(vfs, &temp))
-        .and_then(|()| vfs.sync_dir(vfs::parent(path)))
-        .map_err(failed)
+        .map_err(failed)?;
+    let backup = backup_path(path);
+    if !vfs.exists(&backup).map_err(failed)? {
+        // The first one is its own backup.
+        vfs::replace(vfs, &backup, bytes).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// The document at `path`, or its backup if that is missing or damaged.

@@ -44,7 +44,9 @@ pub struct Painter {
     easel: Arc<Easel>,
     thread: Option<std::thread::JoinHandle<()>>,
     blobs: Arc<Blobs>,
-    last: Option<(Instant, Status, u32)>,
+    last: (Instant, Status, u32),
+    /// The head of the last image.
+    shown: Option<Head>,
     calls: calls::Kept,
     finished: Finished,
     newer: Option<Newer>,
@@ -137,7 +139,9 @@ impl Painter {
             // Without a thread for it, the loop saves its images itself.
             thread: worker.and_then(Result::ok),
             blobs: around.blobs.clone(),
-            last: None,
+            // What a run is like when it is taken, its journal says.
+            last: (Instant::now(), run.status, run.scopes[0].open_phases),
+            shown: None,
             calls: Default::default(),
             finished: Default::default(),
             newer: newer_fields(around.vfs.as_ref(), &around.checkpoint, run),
@@ -149,15 +153,14 @@ impl Painter {
     /// Called after each commit. `folded` is the last record that `run` knows.
     pub fn paint(&mut self, run: &Run, durable: Head, folded: Head) {
         let now = (Instant::now(), run.status, run.scopes[0].open_phases);
-        let due = self.last.is_none_or(|(at, status, phases)| {
-            let waited = now.0.duration_since(at);
-            status != now.1 || (phases != now.2 && waited >= PHASE_PACE) || waited >= PACE
-        });
+        let (at, status, phases) = self.last;
+        let waited = now.0.duration_since(at);
+        let due = status != now.1 || (phases != now.2 && waited >= PHASE_PACE) || waited >= PACE;
         self.behind = !due || folded != durable;
         if due && folded != durable {
             self.late_since.get_or_insert(now.0);
         } else if due {
-            self.last = Some(now);
+            self.last = now;
             self.late_since = None;
             let image = self.whole(run, durable);
             self.request(image);
@@ -182,6 +185,7 @@ impl Painter {
         if let Some(newer) = &self.newer {
             newer.put_into(&mut image);
         }
+        self.shown = Some(durable);
         image
     }
 
@@ -195,8 +199,10 @@ impl Painter {
 
     /// The last image; on disk when this returns.
     pub fn finish(&mut self, run: &Run, durable: Head) {
-        let image = self.whole(run, durable);
-        self.request(image);
+        if self.shown != Some(durable) {
+            let image = self.whole(run, durable);
+            self.request(image);
+        }
         self.close();
     }
 

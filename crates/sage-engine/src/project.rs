@@ -167,7 +167,7 @@ impl Project {
     pub fn refuse_strange(&self) -> Result<(), ProjectError> {
         use std::os::unix::fs::MetadataExt;
         let me = rustix::process::geteuid().as_raw();
-        // As git does it: whoever became root by sudo may still work on their own project.
+        // As in git: root by sudo may work on the project of the user who called sudo.
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
         for path in [self.dir.clone(), self.state(), self.runs()] {
             let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };

@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use sage_core::seal::{KEY_LEN, Key};
 
 use crate::lock::lock_within;
-use crate::vfs::{self, DiskFs, open_regular};
+use crate::vfs::{self, DiskFs, Vfs, open_regular};
 
 const FILE_NAME: &str = "key";
 const LOCK_NAME: &str = "key.lock";
@@ -45,9 +45,7 @@ pub fn read_or_create(dir: &Path) -> io::Result<Key> {
         return Ok(key);
     }
     let disk = DiskFs::default();
-    if !dir.is_dir() {
-        vfs::create_dir_durable(&disk, dir)?;
-    }
+    make_dir(&disk, dir)?;
     let _lock = lock_within(&dir.join(LOCK_NAME), LOCK_TIMEOUT)?;
     // Another process may have been faster.
     if let Some(key) = read(dir)? {
@@ -57,6 +55,16 @@ pub fn read_or_create(dir: &Path) -> io::Result<Key> {
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     vfs::write_atomic(&disk, &dir.join(FILE_NAME), &bytes)?;
     Ok(Key::new(&bytes))
+}
+
+/// Durable with the directories that are new; those that were there are not ours to sync.
+fn make_dir(disk: &DiskFs, dir: &Path) -> io::Result<()> {
+    let (Some(there), Some(above)) = (dir.ancestors().find(|dir| dir.is_dir()), dir.parent()) else {
+        return Ok(());
+    };
+    disk.create_dir_all(dir)?;
+    // What is in `dir` itself is synced with the key.
+    if there == dir { Ok(()) } else { vfs::sync_between(disk, there, above) }
 }
 
 /// A key that another user knows proves nothing.

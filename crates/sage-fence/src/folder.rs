@@ -1,6 +1,7 @@
 //! A directory inside of the fence, held open: what is done in it happens there, whatever its path leads to by
 //! now. Files in it are replaced as a whole.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
@@ -145,23 +146,25 @@ impl Folder {
 
     /// Makes the content of a file of this folder durable.
     pub fn sync_file(&self, file: &File) -> io::Result<()> {
-        SYNCS.fetch_add(1, Ordering::Relaxed);
+        SYNCS.set(SYNCS.get() + 1);
         file.sync_all()
     }
 
     /// Makes the entries of this folder durable, and the folder itself if it is new.
     pub fn sync(&self) -> io::Result<()> {
         for dir in std::iter::once(&self.dir).chain(&self.grown) {
-            SYNCS.fetch_add(1, Ordering::Relaxed);
+            SYNCS.set(SYNCS.get() + 1);
             rustix::fs::fsync(dir)?;
         }
         Ok(())
     }
 }
 
-static SYNCS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    static SYNCS: Cell<u64> = const { Cell::new(0) };
+}
 
-/// How many files and directories of projects this process has synced: tests count them.
+/// How many files and directories of projects this thread has synced: tests count them.
 pub fn syncs() -> u64 {
-    SYNCS.load(Ordering::Relaxed)
+    SYNCS.get()
 }

@@ -40,7 +40,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct HubConfig {
     pub servers: BTreeMap<String, McpServer>,
-    /// Servers that nobody has trusted: they are refused by name.
+    /// Servers that the user has not trusted: they are refused by name.
     pub untrusted: BTreeSet<String>,
     /// Where servers work that say nothing about it.
     pub project: PathBuf,
@@ -132,7 +132,7 @@ impl Hub {
         self.seats.keys().map(String::as_str)
     }
 
-    /// Servers that are left out because nobody has trusted them.
+    /// Servers that are left out because the user has not trusted them.
     pub fn untrusted(&self) -> impl Iterator<Item = &str> {
         self.untrusted.iter().map(String::as_str)
     }

@@ -15,7 +15,6 @@ use serde_json::Value;
 use super::record::{Parent, Record, VERSION};
 
 const SESSION: &str = "session.json";
-const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {

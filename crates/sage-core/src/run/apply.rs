@@ -348,6 +348,8 @@ impl Run {
             step.asked_again = true;
         }
         step.delay_ms = Some(event.at.saturating_sub(now));
+        let retry_at_ms = &mut self.tally.measured.retry_at_ms;
+        *retry_at_ms = event.at.max(*retry_at_ms);
         self.transition(id, State::Backoff { at: event.at });
         Ok(())
     }

@@ -3,10 +3,21 @@
 use std::sync::Arc;
 
 use crate::event::{CacheMiss, StepCached};
+use crate::plan::Plan;
 use crate::run::step::{CacheUse, Output, Step, Taken};
 use crate::run::{FoldError, Run, StepId, Tally};
+use crate::template::Kind;
 
 impl Run {
+    /// Whether any of its steps may take or keep a result; what code calls is not known before.
+    pub fn caches(&self) -> bool {
+        let wanted = |plan: &Plan| {
+            let mut operations = plan.template.phases.iter().flat_map(|phase| &phase.operations);
+            operations.any(|operation| operation.caches() || operation.kind == Kind::Script)
+        };
+        wanted(self.plan()) || self.plans.values().any(|plan| wanted(plan))
+    }
+
     pub(super) fn cached(&mut self, event: &StepCached, now: u64) -> Result<(), FoldError> {
         let id = self.startable("step.cached", &event.step)?;
         let stands_in = self.stands_in(id);

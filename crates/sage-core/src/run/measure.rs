@@ -27,6 +27,8 @@ pub struct Measured {
     pub waited_ms: u64,
     /// Owned time in which no attempt was under way although one could have been: the orchestration's own.
     pub between_ms: u64,
+    /// When the last pause before a retry is over.
+    pub retry_at_ms: u64,
     /// Of `Tally::sequential_ms`: attempts of which nobody knows what they lost by others.
     pub unmeasured_ms: u64,
     pub resumes: u32,
@@ -75,7 +77,9 @@ impl Run {
         if self.only_waits() {
             self.tally.measured.waited_ms += passed;
         } else if self.active.slots + self.active.sleeping == 0 {
-            self.tally.measured.between_ms += passed;
+            // The pause before a retry is nobody's work.
+            let since = self.updated_ms.max(self.tally.measured.retry_at_ms);
+            self.tally.measured.between_ms += now.saturating_sub(since);
         }
     }
 

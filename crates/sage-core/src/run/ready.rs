@@ -83,6 +83,11 @@ impl Run {
         }
     }
 
+    /// Takes a step out of the queue for good: for a look ahead in which it does not start.
+    pub fn leave_out(&mut self, id: StepId) {
+        self.dequeue(id);
+    }
+
     pub(super) fn clear_ready(&mut self) {
         self.ready = Ready::default();
     }

@@ -117,7 +117,7 @@ impl Records {
         serde_json::from_str(&text).ok().filter(|record: &Record| record.feature == feature)
     }
 
-    /// Writes a new record in place of any other; durable when this returns. Without a key nobody would believe it.
+    /// Writes a new record in place of any other; durable when this returns. Without a key it would not be read back.
     pub fn put(&self, record: &Record) -> io::Result<()> {
         if self.user.is_none() {
             return Err(io::Error::other("it cannot be sealed: there is no user key"));

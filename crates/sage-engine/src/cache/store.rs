@@ -76,7 +76,7 @@ impl Cache {
         names.iter().filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok()).collect()
     }
 
-    /// Those of other users: nobody takes them.
+    /// Those of other users: they are never used.
     pub fn foreign(&self) -> Vec<Digest> {
         self.keys().into_iter().filter(|key| matches!(self.find(key), Found::Foreign)).collect()
     }

@@ -35,7 +35,7 @@ use crate::vfs::NotRegular;
 
 pub(crate) use draft::Draft;
 pub use home::Home;
-pub use origin::{Origin, origin};
+pub use origin::{Origin, last_head, origin};
 pub use reader::Reader;
 pub use record::{MAX_LINE_BYTES, Record, VERSION};
 pub use recover::{Checked, Recovered, Torn, check, recover};

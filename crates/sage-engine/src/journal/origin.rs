@@ -1,9 +1,9 @@
-//! Who wrote a journal, told by its end alone: the last whole record carries the seal that covers all before it.
+//! The end of a journal: its last whole record carries the seal that covers all before it, and so tells who wrote it.
 
 use std::path::Path;
 
-use super::record::{self, JOIN, MAX_LINE_BYTES};
-use super::{FILE_NAME, Sealing};
+use super::record::{self, JOIN, MAX_LINE_BYTES, Record};
+use super::{FILE_NAME, Head, Sealing};
 use crate::vfs::Vfs;
 
 /// Most last lines are shorter.
@@ -22,29 +22,42 @@ pub enum Origin {
 
 /// Reads the end of the journal in `dir`. Whether the rest of it is whole is not checked.
 pub fn origin(vfs: &dyn Vfs, dir: &Path, sealing: &Sealing) -> Origin {
+    let of = |record: &Record<'_>| match sealing.holds(record.sealed.as_ref()) {
+        true => Origin::Own,
+        false => Origin::Foreign,
+    };
+    last(vfs, dir, of).unwrap_or(Origin::Empty)
+}
+
+/// The last whole record of the journal in `dir`.
+pub fn last_head(vfs: &dyn Vfs, dir: &Path) -> Option<Head> {
+    last(vfs, dir, |record| record.head())
+}
+
+fn last<T>(vfs: &dyn Vfs, dir: &Path, of: impl Fn(&Record<'_>) -> T) -> Option<T> {
     let path = dir.join(FILE_NAME);
-    let Ok(len) = vfs.metadata(&path).map(|meta| meta.len) else { return Origin::Empty };
+    let len = vfs.metadata(&path).ok()?.len;
     let mut piece_bytes = PIECE_BYTES;
     loop {
         let offset = len.saturating_sub(piece_bytes);
-        let Ok(piece) = vfs.read_from(&path, offset, piece_bytes) else { return Origin::Empty };
-        if let Some(origin) = last_record(&piece, offset == 0, sealing) {
-            return origin;
+        let piece = vfs.read_from(&path, offset, piece_bytes).ok()?;
+        if let Some(found) = last_record(&piece, offset == 0, &of) {
+            return Some(found);
         }
         if offset == 0 || piece_bytes > 2 * MAX_LINE_BYTES as u64 {
-            return Origin::Empty;
+            return None;
         }
         piece_bytes *= 16;
     }
 }
 
 /// Of the last whole line in `piece`; its first one may be cut, unless the piece begins the file.
-fn last_record(piece: &[u8], is_start: bool, sealing: &Sealing) -> Option<Origin> {
+fn last_record<T>(piece: &[u8], is_start: bool, of: &impl Fn(&Record<'_>) -> T) -> Option<T> {
     let end = piece.iter().rposition(|&byte| byte == b'\n')?;
     let lines: Vec<&[u8]> = piece[..end].split(|&byte| byte == b'\n').collect();
     let cut = usize::from(!is_start);
     lines.iter().skip(cut).rev().find_map(|line| {
         let record = record::parse(line.strip_prefix(&[JOIN]).unwrap_or(line)).ok()?;
-        Some(if sealing.holds(record.sealed.as_ref()) { Origin::Own } else { Origin::Foreign })
+        Some(of(&record))
     })
 }

@@ -71,7 +71,7 @@ pub struct Checked {
 /// Verifies the journal in `dir` and opens it for writing.
 ///
 /// `on_record` sees every good record in order; after an error, what it saw must be dropped. `watermark` is the
-/// last record known to be acknowledged. A journal of somebody else is refused before anything on disk changes,
+/// last record known to be acknowledged. A journal of another user is refused before anything on disk changes,
 /// unless `sealing` accepts it.
 pub fn recover<E: From<JournalError>>(
     vfs: &Arc<dyn Vfs>,

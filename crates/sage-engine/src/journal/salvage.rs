@@ -94,9 +94,8 @@ pub fn salvage(
         Ok(())
     };
     // Where it stops is where the damage begins.
-    match reader.feed(&bytes, &mut see) {
-        Err(error @ JournalError::NewerVersion { .. }) => return Err(error),
-        Ok(()) | Err(_) => {}
+    if let Err(error @ JournalError::NewerVersion { .. }) = reader.feed(&bytes, &mut see) {
+        return Err(error);
     }
     if !sealing.admits(reader.sealed()) {
         reader = own_part(&bytes, sealing)?;

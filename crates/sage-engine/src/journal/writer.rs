@@ -1,8 +1,8 @@
 //! The two halves of writing: `Journal` numbers and chains records in memory, inside the loop; `JournalFile`
 //! makes batches durable, on a thread of its own if wanted.
 //!
-//! What must stay true: one fdatasync per batch; a batch is written only where it belongs; after the first
-//! failure the file is never touched again by this handle, because a failed fsync may have dropped data that
+//! What must stay true: at most one fdatasync per batch; what a later record builds on is synced with it, and marked
+//! as one batch with it; a batch is written only where it belongs; after the first failure the file is never touched again by this handle, because a failed fsync may have dropped data that
 //! a second one would report as safe. Recovery reopens it and looks.
 
 use std::io;
@@ -16,6 +16,8 @@ use super::record::{self, Header, JOIN};
 use super::{FILE_NAME, Head, Home, JournalError, Sealing};
 use crate::vfs::{self, Vfs, VfsFile};
 
+const SYNC: &str = "sync";
+
 /// The appender. Owned by the loop: no other may add records to the run.
 #[derive(Debug)]
 pub struct Journal {
@@ -25,6 +27,8 @@ pub struct Journal {
     /// The head before the first pending record.
     taken: Head,
     pending: Vec<u8>,
+    /// The batch before was written without being synced: a power cut can take it and the next one apart.
+    open: bool,
 }
 
 /// Records to be made durable together.
@@ -36,6 +40,8 @@ pub struct Batch {
     /// The head once this is durable.
     pub last: Head,
     pub count: u64,
+    /// Whether it must survive a power cut now; without that it survives the end of this process.
+    pub synced: bool,
 }
 
 impl Journal {
@@ -46,7 +52,7 @@ impl Journal {
     }
 
     pub(super) fn resume(sealing: &Sealing, head: Head, epoch: u64) -> Self {
-        Self { key: sealing.key.clone(), epoch, head, taken: head, pending: Vec::new() }
+        Self { key: sealing.key.clone(), epoch, head, taken: head, pending: Vec::new(), open: false }
     }
 
     /// The last record, durable or not.
@@ -70,7 +76,7 @@ impl Journal {
     pub fn append(&mut self, kind: &str, ts_ms: u64, data: &impl Serialize) -> Result<u64, JournalError> {
         let start = self.pending.len();
         let header = Header { seq: self.head.seq + 1, epoch: self.epoch, prev: self.head.sha, ts_ms, kind };
-        if start > 0 {
+        if start > 0 || self.open {
             self.pending.push(JOIN);
         }
         match record::encode(&mut self.pending, &header, data, self.key.as_ref()) {
@@ -87,13 +93,30 @@ impl Journal {
 
     /// What was added since the last call. To be committed in this order, with nothing left out.
     pub fn take_batch(&mut self) -> Option<Batch> {
+        self.take(true)
+    }
+
+    /// The same, to be written and left to the next batch to be synced.
+    pub fn take_unsynced(&mut self) -> Option<Batch> {
+        self.take(false)
+    }
+
+    /// Makes durable what was written without being synced.
+    #[must_use]
+    pub fn sync(&mut self) -> Batch {
+        self.open = false;
+        Batch { bytes: Vec::new(), prev: self.taken, last: self.taken, count: 0, synced: true }
+    }
+
+    fn take(&mut self, synced: bool) -> Option<Batch> {
         let count = self.pending();
         if count == 0 {
             return None;
         }
         let bytes = std::mem::take(&mut self.pending);
         let prev = std::mem::replace(&mut self.taken, self.head);
-        Some(Batch { bytes, prev, last: self.head, count })
+        self.open = !synced;
+        Some(Batch { bytes, prev, last: self.head, count, synced })
     }
 }
 
@@ -102,9 +125,13 @@ impl Journal {
 pub struct JournalFile {
     path: PathBuf,
     file: Box<dyn VfsFile>,
-    /// The head and the length that are durable.
+    /// The head and the length that were written.
     head: Head,
     len: u64,
+    /// The head and the length that are durable.
+    synced: (Head, u64),
+    /// What was written after that.
+    unsynced: Vec<u8>,
     failure: Option<String>,
     /// Checked with each commit; simulations have none.
     home: Option<Home>,
@@ -134,7 +161,17 @@ impl JournalFile {
     }
 
     pub(super) fn resume(path: PathBuf, file: Box<dyn VfsFile>, head: Head, len: u64) -> Self {
-        Self { path, file, head, len, failure: None, home: None, put_back: 0 }
+        Self {
+            path,
+            file,
+            head,
+            len,
+            synced: (head, len),
+            unsynced: Vec::new(),
+            failure: None,
+            home: None,
+            put_back: 0,
+        }
     }
 
     /// From now on every commit makes sure that the journal is where it belongs.
@@ -152,13 +189,13 @@ impl JournalFile {
     /// The last durable record.
     #[must_use]
     pub fn head(&self) -> Head {
-        self.head
+        self.synced.0
     }
 
     /// The durable length in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
-        self.len
+        self.synced.1
     }
 
     #[must_use]
@@ -166,7 +203,8 @@ impl JournalFile {
         &self.path
     }
 
-    /// Makes `batch` durable: one write, one fdatasync. Only then may it be acknowledged.
+    /// Writes `batch` and, if it says so, makes it durable together with all before it: one write, one fdatasync. Only
+    /// what is durable may be acknowledged.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), JournalError> {
         if let Some(cause) = &self.failure {
             return Err(JournalError::Poisoned { path: self.path.clone(), cause: cause.clone() });
@@ -180,13 +218,18 @@ impl JournalFile {
         }
         // A second writer: what it wrote is not torn apart by ours, and not trimmed.
         self.measure(self.len).map_err(|failed| self.fail(failed))?;
-        if let Err(failed) = self.write(&batch.bytes, len) {
-            self.trim(len);
+        if let Err(failed) = self.write(batch, len) {
+            self.trim(len, failed.0 == SYNC);
             return Err(self.fail(failed));
         }
         self.stay_at_home().inspect_err(|error| self.failure = Some(error.to_string()))?;
-        self.head = batch.last;
-        self.len = len;
+        (self.head, self.len) = (batch.last, len);
+        if batch.synced {
+            self.synced = (self.head, self.len);
+            self.unsynced.clear();
+        } else {
+            self.unsynced.extend_from_slice(&batch.bytes);
+        }
         Ok(())
     }
 
@@ -209,17 +252,24 @@ impl JournalFile {
     /// Pages of a failed write or sync may be readable and yet never reach the disk: nobody shall build on them.
     /// If this fails too, recovery finds a torn tail or whole records, and can go on from both. A file that is
     /// longer than we can have made it is somebody else's, and is left alone.
-    fn trim(&mut self, written: u64) {
-        if self.file.len().is_ok_and(|len| (self.len..=written).contains(&len)) {
-            let _ = self.file.set_len(self.len);
+    ///
+    /// What was written before, and not synced, is written again after a failed sync: the next one must not take it for
+    /// safe.
+    fn trim(&mut self, written: u64, again: bool) {
+        if !self.file.len().is_ok_and(|len| (self.len..=written).contains(&len)) {
+            return;
+        }
+        let kept = if again { self.synced.1 } else { self.len };
+        if self.file.set_len(kept).is_ok() && again {
+            let _ = vfs::write_all(self.file.as_mut(), &self.unsynced);
         }
     }
 
-    fn write(&mut self, bytes: &[u8], len: u64) -> Result<(), (&'static str, io::Error)> {
-        vfs::write_all(self.file.as_mut(), bytes).map_err(|error| ("write", error))?;
+    fn write(&mut self, batch: &Batch, len: u64) -> Result<(), (&'static str, io::Error)> {
+        vfs::write_all(self.file.as_mut(), &batch.bytes).map_err(|error| ("write", error))?;
         // A second writer, or a disk that takes bytes and forgets them.
         self.measure(len)?;
-        self.file.sync_data().map_err(|error| ("sync", error))
+        if batch.synced { self.file.sync_data().map_err(|error| (SYNC, error)) } else { Ok(()) }
     }
 
     fn measure(&self, len: u64) -> Result<(), (&'static str, io::Error)> {

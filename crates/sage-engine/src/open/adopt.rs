@@ -50,7 +50,7 @@ impl Engine {
         let _lock = self.lock(feature, &mut Vec::new())?;
         self.adopt_journal(&id, by)?;
         self.adopt_checkpoint(feature)?;
-        // It would start the run by itself: whoever wants that resumes it.
+        // It would start the run by itself; only `sage resume` does that.
         self.records().discard(feature).map_err(|source| OpenError::Io { what: "remove its record", source })
     }
 

@@ -94,7 +94,8 @@ fn refuse_late(run: Run, sent: &Path, signal: &Signal) -> Result<Run, OpenError>
     if run.signals.contains(&id) { Ok(run) } else { Err(answered(&run, step)) }
 }
 
-fn answered(run: &Run, step: &str) -> OpenError {
+/// The error for a question that has an answer already.
+pub fn answered(run: &Run, step: &str) -> OpenError {
     let answer = run.find(step).and_then(|id| run.answer_of(id));
     OpenError::Answered { feature: run.feature.clone(), step: step.into(), answer }
 }

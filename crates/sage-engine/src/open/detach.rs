@@ -12,7 +12,7 @@ impl Engine {
 
     /// Starts a run and leaves it to whoever takes it next: nobody has owned it yet.
     pub fn start_detached(&self, request: StartRequest) -> Result<(Record, Vec<Notice>), OpenError> {
-        // Nobody would believe its record.
+        // Its record could not be sealed.
         if self.key.is_none() {
             return Err(OpenError::NoKey);
         }

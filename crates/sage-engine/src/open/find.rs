@@ -28,18 +28,23 @@ impl Engine {
     pub fn latest(&self, feature: &str) -> Option<String> {
         let loaded = self.load_checkpoint(feature).ok().flatten();
         let named = loaded.and_then(|loaded| text(&loaded.doc, "runId"));
-        let own = named.clone().filter(|run| self.is_own(run));
         let mut runs = self.vfs.list(&self.project.runs()).unwrap_or_default();
         runs.sort_unstable();
-        let newer = runs.into_iter().rev().take_while(|run| own.as_ref().is_none_or(|own| run > own));
+        let of_feature =
+            |run: &String| named.as_ref() == Some(run) || self.feature_of(run).as_deref() == Some(feature);
+        self.newest(named.clone(), runs.into_iter().rev().filter(of_feature))
+    }
+
+    /// `named` is the run of the checkpoint, `runs` are those of the feature, newest first.
+    pub(super) fn newest(&self, named: Option<String>, runs: impl Iterator<Item = String>) -> Option<String> {
         let mut foreign = None;
-        for run in newer.filter(|run| self.feature_of(run).as_deref() == Some(feature)) {
+        for run in runs {
             if self.is_own(&run) {
                 return Some(run);
             }
             foreign.get_or_insert(run);
         }
-        own.or(foreign).or(named)
+        foreign.or(named)
     }
 
     fn is_own(&self, run: &str) -> bool {
@@ -106,12 +111,18 @@ impl Engine {
 
     /// Reads a feature's run without touching it, also while its owner writes.
     pub fn read(&self, feature: &str) -> Result<Snapshot, OpenError> {
+        self.load_checkpoint(feature)?;
+        let run = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        self.snapshot_of(feature, &run)
+    }
+
+    /// The same of a run that is known to be the feature's newest.
+    pub fn snapshot_of(&self, feature: &str, run: &str) -> Result<Snapshot, OpenError> {
         // The checkpoint first: a journal that is read later can only be ahead of it.
         let loaded = self.own_checkpoint(feature)?;
-        let run = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
-        let dir = self.project.run_dir(&run);
+        let dir = self.project.run_dir(run);
         let mut fold = Fold::default();
-        let watermark = watermark(loaded.as_ref(), &run);
+        let watermark = watermark(loaded.as_ref(), run);
         let checked =
             journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record));
         let checked = checked.map_err(|error| match error {
@@ -123,8 +134,8 @@ impl Engine {
         let owner = lock::peek(&self.project.lock(feature));
         let owner = owner.filter(|owner| owner.run == run || owner.run.is_empty());
         let detached = self.records().get(feature).filter(|record| record.run == run);
-        let is_foreign = !self.sealing(&run).holds(checked.sealed.as_ref());
-        if is_foreign && self.vouches(feature, &run) {
+        let is_foreign = !self.sealing(run).holds(checked.sealed.as_ref());
+        if is_foreign && self.vouches(feature, run) {
             let journal = JournalError::Foreign { path: dir.join(journal::FILE_NAME) };
             return Err(OpenError::Damaged { feature: feature.into(), journal });
         }
@@ -138,7 +149,7 @@ fn run_time_ms(run: &str) -> Option<u64> {
     Some(id.timestamp_ms()).filter(|&ms| ms < ulid::Ulid::max().timestamp_ms())
 }
 
-fn text(doc: &Map<String, Value>, field: &str) -> Option<String> {
+pub(super) fn text(doc: &Map<String, Value>, field: &str) -> Option<String> {
     doc.get(field)?.as_str().map(str::to_string)
 }
 

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::event::{Event, RunOpened};
-use sage_core::plan::Plan;
+use sage_core::event::{Event, OpenMode, RunOpened};
 use sage_core::run::Run;
-use sage_core::template::Kind;
 
 use super::{Engine, Notice, OpenError, Owned, history, register};
 use crate::cache::Cache;
@@ -37,7 +35,8 @@ impl Engine {
         }
     }
 
-    /// Journals that this process owns the run; durable when this returns.
+    /// Journals that this process owns the run; durable when this returns, but for a new run: nothing was done in it
+    /// yet, and its first step syncs it.
     pub(super) fn open_event(
         &self,
         run: &mut Run,
@@ -46,10 +45,12 @@ impl Engine {
         opened: RunOpened,
         now: u64,
     ) -> Result<JournalFile, OpenError> {
+        let is_new = opened.mode == OpenMode::Start;
         let opened = Event::from(opened);
         run.apply(&opened, now)?;
         journal.append(opened.kind(), now, &opened)?;
-        if let Some(batch) = journal.take_batch() {
+        let batch = if is_new { journal.take_unsynced() } else { journal.take_batch() };
+        if let Some(batch) = batch {
             file.commit(&batch)?;
         }
         Ok(file)
@@ -135,15 +136,7 @@ impl Engine {
 
     /// A cache that cannot be used is told once, and done without (R15).
     fn cache_for(&self, run: &Run, notices: &mut Vec<Notice>) -> Option<Cache> {
-        let wanted = |plan: &Plan| {
-            plan.template
-                .phases
-                .iter()
-                .flat_map(|p| &p.operations)
-                .any(|o| o.caches() || o.kind == Kind::Script)
-        };
-        let mut plans = run.named_plans().into_iter().map(|(_, plan)| plan);
-        let cache = self.cache.clone().filter(|_| wanted(run.plan()) || plans.any(|plan| wanted(&plan)))?;
+        let cache = self.cache.clone().filter(|_| run.caches())?;
         match cache.check() {
             Ok(()) => Some(cache),
             Err(why) => {

@@ -48,15 +48,18 @@ impl Engine {
             settings: request.settings.clone(),
         };
         let mut run = Run::start(&started, now)?;
+        if !run.caches() {
+            return Ok(found);
+        }
         run.apply(&RunOpened::new(OpenMode::Start, 0).into(), now)?;
-        let (blobs, mut held) = (memory(), Held::default());
+        let (blobs, held) = (memory(), Held::default());
         while let Some(id) = run.next_start(&held, |_| false) {
             match self.preview(&run, id, &blobs, now) {
                 Some((event, kept)) => {
                     run.apply(&event, now)?;
                     found.extend(kept);
                 }
-                None => held.set_aside(id),
+                None => run.leave_out(id),
             }
         }
         Ok(found)

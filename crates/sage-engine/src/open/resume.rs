@@ -1,6 +1,6 @@
 //! Resuming a run: recover the journal, take over, and go on from there.
 
-use sage_core::event::{Event, OpenMode, PauseReason, RunOpened, RunRewound};
+use sage_core::event::{Event, OpenMode, PauseReason, RunEdited, RunOpened, RunRewound};
 use sage_core::run::{Run, State, Status, Unowned};
 use sage_core::verdict::Verdict;
 
@@ -9,18 +9,23 @@ use super::mend::Look;
 use super::{Engine, Fold, Notice, OpenError, ResumeRequest, Resumed};
 use crate::journal::{self, Journal, JournalError, JournalFile};
 
+/// What shall be different when a run goes on.
+struct Change {
+    edit: Option<RunEdited>,
+    /// The step from which on all runs again.
+    from: Option<String>,
+    /// Steps that run again because their agent or their files have changed.
+    stale: Vec<String>,
+}
+
 impl Engine {
     /// Owns the last run of a feature, unless it is complete and nothing was asked to change.
     pub fn resume(&self, feature: &str, request: ResumeRequest) -> Result<Resumed, OpenError> {
         // Looked up first: a feature that does not exist leaves no trace.
         self.load_checkpoint(feature)?;
-        if self.latest(feature).is_none() {
-            return Err(self.unknown(feature));
-        }
+        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
         self.project.refuse_strange()?;
-        if let Some(run) = self.latest(feature) {
-            self.refuse_foreign(feature, &run)?;
-        }
+        self.refuse_foreign(feature, &id)?;
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(feature, &mut notices)?;
@@ -58,23 +63,8 @@ impl Engine {
         if !again.is_empty() {
             notices.push(Notice::ResultsLost(again));
         }
-        if let Some(edit) = request.edit {
-            self.refuse_unanswered(&run, false)?;
-            let edited = Event::from(edit);
-            run.apply(&edited, now)?;
-            journal.append(edited.kind(), now, &edited)?;
-        }
-        if let Some(from) = request.from {
-            self.refuse_unanswered(&run, false)?;
-            let step = self.find_step(&run, feature, &from)?;
-            let rewound = Event::from(RunRewound { from: step });
-            run.apply(&rewound, now)?;
-            journal.append(rewound.kind(), now, &rewound)?;
-        }
-        if refresh {
-            self.refuse_unanswered(&run, false)?;
-            self.refresh(&mut run, &mut journal, &drifted, now)?;
-        }
+        let stale = if refresh { drifted } else { Vec::new() };
+        self.change(&mut run, &mut journal, Change { edit: request.edit, from: request.from, stale }, now)?;
         let unattended = request.unattended.is_some();
         if !unattended {
             self.take_from_background(feature)?;
@@ -86,6 +76,31 @@ impl Engine {
         let file = self.open_event(&mut run, &mut journal, file, opened, now)?;
         let owned = self.own(run, journal, file, lock, notices, request.no_wait, false)?;
         Ok(Resumed::Owned(Box::new(owned)))
+    }
+
+    fn change(
+        &self,
+        run: &mut Run,
+        journal: &mut Journal,
+        change: Change,
+        now: u64,
+    ) -> Result<(), OpenError> {
+        let Change { edit, from, stale } = change;
+        if edit.is_some() || from.is_some() || !stale.is_empty() {
+            self.refuse_unanswered(run, false)?;
+        }
+        if let Some(edit) = edit {
+            let edited = Event::from(edit);
+            run.apply(&edited, now)?;
+            journal.append(edited.kind(), now, &edited)?;
+        }
+        if let Some(from) = from {
+            let step = self.find_step(run, &run.feature, &from)?;
+            let rewound = Event::from(RunRewound { from: step });
+            run.apply(&rewound, now)?;
+            journal.append(rewound.kind(), now, &rewound)?;
+        }
+        if stale.is_empty() { Ok(()) } else { self.refresh(run, journal, &stale, now) }
     }
 
     /// A step's path or a phase's. Without a round, the newest one is meant.

@@ -24,7 +24,6 @@ impl Engine {
 
     /// Fails if the state is there and cannot be listed: then nobody can say which runs there are.
     pub fn refuse_unreadable(&self) -> Result<(), OpenError> {
-        self.project.refuse_strange()?;
         for dir in [self.project.dir.clone(), self.project.state(), self.project.runs()] {
             match self.vfs.list(&dir) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,

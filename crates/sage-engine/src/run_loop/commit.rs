@@ -115,7 +115,16 @@ impl RunLoop {
         if matches!(self.committer, Committer::Thread { busy: true, .. }) {
             return Ok(false);
         }
-        let Some(batch) = self.journal.take_batch() else {
+        // That a process was started must outlive this one, not the machine: the next record syncs it as well.
+        let synced = std::mem::take(&mut self.must_sync) || !self.effects.is_empty();
+        let batch = match synced {
+            true if self.journal.pending() == 0 && self.journal.head() != self.durable => {
+                Some(self.journal.sync())
+            }
+            true => self.journal.take_batch(),
+            false => self.journal.take_unsynced(),
+        };
+        let Some(batch) = batch else {
             self.end_if_quiet();
             return Ok(false);
         };
@@ -145,7 +154,7 @@ impl RunLoop {
         match &mut self.committer {
             Committer::Thread { batches, busy: busy @ false, .. } if displaced => {
                 *busy = true;
-                let nothing = Batch { bytes: Vec::new(), prev: self.durable, last: self.durable, count: 0 };
+                let nothing = self.journal.sync();
                 batches.send(nothing).map_err(|_| self.poisoned())
             }
             _ => Ok(()),
@@ -177,6 +186,7 @@ impl RunLoop {
     pub(super) async fn catch_up_disk(&mut self) -> Result<(), LoopError> {
         let mut later = Vec::new();
         loop {
+            self.must_sync = true;
             self.flush().await?;
             if self.journal.head() == self.durable {
                 break;

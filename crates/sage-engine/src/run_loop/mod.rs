@@ -17,6 +17,7 @@ mod attention;
 mod beside;
 mod commit;
 mod effect;
+mod emit;
 mod ended;
 mod ending;
 mod error;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::budget::History;
-use sage_core::event::{Event, PauseReason};
+use sage_core::event::PauseReason;
 use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{
     Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
@@ -69,7 +70,7 @@ use crate::orchestration::OrchestrationLog;
 use crate::output::Outputs;
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
-use crate::teller::{Listener, Teller};
+use crate::teller::Teller;
 use crate::trouble::Refused;
 use crate::vfs::Vfs;
 pub use asks::Approvals;
@@ -88,7 +89,7 @@ use reports::Reports;
 use scripts::Scripts;
 pub(crate) use scripts::given;
 use stopwatch::Stopwatches;
-use timers::Timers;
+use timers::{Timers, at};
 use trouble::Obstacles;
 pub(crate) use trouble::pause_before;
 
@@ -258,6 +259,8 @@ pub struct RunLoop {
     obstacles: Obstacles,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
+    /// What is pending must survive a power cut.
+    must_sync: bool,
     timers: Timers,
     watches: Stopwatches,
     stopping: Stop,
@@ -324,6 +327,7 @@ impl RunLoop {
             obstacles: Obstacles::default(),
             effects: VecDeque::new(),
             durable,
+            must_sync: false,
             timers: Timers::default(),
             watches: Stopwatches::default(),
             stopping: Stop::No,
@@ -477,42 +481,7 @@ impl RunLoop {
         }
     }
 
-    /// Puts an event in the next batch and folds it. Gives the number of its record.
-    fn emit(&mut self, event: impl Into<Event>) -> Result<u64, LoopError> {
-        let (mut event, now) = (event.into(), self.around.clock.now_ms());
-        self.attention.stamp(&mut event);
-        fit::cut_messages(&mut event);
-        // Before it is folded: what cannot be saved must not have happened. After an error nothing is flushed.
-        let seq = match self.journal.append(event.kind(), now, &event) {
-            Err(JournalError::TooLong { bytes, .. }) => return self.fail_too_long(&event, bytes),
-            appended => appended?,
-        };
-        self.run.apply(&event, now)?;
-        if self.poster.is_some()
-            && let Some(wake) = Inbox::news(&event, seq, now, &self.run)
-        {
-            self.after(seq, Effect::Tell { seq, wake: Box::new(wake) });
-        }
-        if self.monitor.is_some()
-            && let Some(entries) = OrchestrationLog::news(&event, seq, now, &self.run)
-        {
-            self.after(seq, Effect::Log { seq, entries });
-        }
-        Ok(seq)
-    }
-
-    fn after(&mut self, seq: u64, effect: Effect) {
-        self.effects.push_back((seq, effect));
-    }
-
     fn running(&self) -> bool {
         self.run.status == Status::Running && self.stopping == Stop::No && !self.options.deliver_only
-    }
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }

@@ -73,3 +73,11 @@ impl Timers {
         self.poll = None;
     }
 }
+
+/// The time itself; never, where there is none.
+pub(super) async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

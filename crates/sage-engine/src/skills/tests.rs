@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use sage_core::seal;
 use sage_core::skill::scan::{FindingKind, Known};
 use serde_json::{Value, json};
 
@@ -264,7 +265,9 @@ fn old_runs_become_sums_and_are_not_counted_again() {
         state.insert(format!("run_{number:04}"), json!(used(&["pdf"], number % 2 == 0)));
     }
     let path = desk.path("project/.sage/state/skills.json");
-    desk.write("project/.sage/state/skills.json", &json!({"version": 1, "runs": state}).to_string());
+    let key = Key::new(&[7; 32]).scoped("skills", "");
+    let text = seal::document_text(&json!({"version": 1, "runs": state}), Some(&key)).unwrap();
+    desk.write("project/.sage/state/skills.json", &text);
     for run in ["run_1000", "run_1001", "run_1002"] {
         desk.store.record(run, used(&["pdf"], true)).unwrap();
     }

@@ -190,12 +190,12 @@ impl Store {
         let damaged = |why: String| SkillError::Damaged { path: path.clone(), why };
         let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
         let state: State = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if state.version > VERSION {
+            return Err(damaged(format!("it is of a newer sage, version {}", state.version)));
+        }
         // It came with a repository: nothing in it was approved or counted by this user.
         if !seal::is_sealed(&text, self.key.as_ref()) {
             return Ok(State::default());
-        }
-        if state.version > VERSION {
-            return Err(damaged(format!("it is of a newer sage, version {}", state.version)));
         }
         Ok(state)
     }

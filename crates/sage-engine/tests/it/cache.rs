@@ -166,7 +166,7 @@ fn an_entry_that_this_user_did_not_write_is_a_miss_and_replaced() {
     world.run(&text);
     let (entry, _) = store(&world).entries().remove(0);
     let path = world.root().join(format!(".sage/cache/{}.json", entry.key));
-    // Whole, with the right checksum, but sealed with the key of somebody else.
+    // Whole, with the right checksum, but sealed with the key of another user.
     disk.plant(&path, &entry.seal(&sage_core::seal::Key::new(&[8; 32])).unwrap()).unwrap();
     assert_eq!((store(&world).entries().len(), store(&world).foreign()), (0, vec![entry.key]));
     let run = world.run(&text);

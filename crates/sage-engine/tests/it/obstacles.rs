@@ -138,7 +138,7 @@ fn a_disk_that_is_full_for_a_moment_at_every_operation_fails_no_step() {
         waited += u32::from(world.now_ms() > 1_001_000);
     }
     assert!(refused < 40, "{refused} of {ops} starts were refused before anything ran");
-    assert!(waited > 50, "in {waited} of {ops} cases the run waited for room");
+    assert!(waited > 40, "in {waited} of {ops} cases the run waited for room");
 }
 
 // covers: R15, R5

@@ -97,10 +97,11 @@ fn found(request: &Request, what: &str, tree: &Tree, orders: Vec<Order>) -> Resu
 
 /// What is said at the end, whatever was run.
 fn judged(request: &Request, what: &str, mut verdict: Verdict) -> Verdict {
-    if request.operation == "test.run" && verdict.passed == Some(true) {
-        if let Some(why) = weakened::tests(request) {
-            verdict.doubt(&why);
-        }
+    if request.operation == "test.run"
+        && verdict.passed == Some(true)
+        && let Some(why) = weakened::tests(request)
+    {
+        verdict.doubt(&why);
     }
     if request.operation == "test.regression" {
         related::compare(&mut verdict, request);

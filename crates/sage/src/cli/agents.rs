@@ -53,7 +53,7 @@ pub enum State {
     Installed,
     NoLogin,
     Missing,
-    /// The project defines it, and nobody has trusted that: it was not looked at.
+    /// The project defines it, and the user has not trusted it: it was not probed.
     NotTrusted,
 }
 

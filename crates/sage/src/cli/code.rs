@@ -95,7 +95,7 @@ pub fn perform(
     run: CodeRun,
     limits: CodeLimits,
 ) -> Result<(CodeMode, Result<CodeAnswer, CodeFailure>), Failure> {
-    // Those that it does not name are left out, and it is told so.
+    // Servers that the code does not name are left out with a note.
     let names = |it: &&Definition| {
         let server = it.name.strip_prefix("mcp.");
         server.is_some_and(|server| run.code.contains(&format!("servers/{server}")))

@@ -198,7 +198,7 @@ fn tell(comparison: &Comparison, json: bool) -> Result<(), Failure> {
     }
     if comparison.steps_reused > 0 {
         let steps = plural(u64::from(comparison.steps_reused), "step");
-        notes::print(&[Note::note(format!(
+        notes::print(&[Note::new(format!(
             "{steps} did not run because results were reused; the times do not cover the same work"
         ))]);
     }

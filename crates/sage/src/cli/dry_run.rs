@@ -1,6 +1,6 @@
 //! `sage run --dry-run`: the plan and what it will probably cost. Nothing is started, nothing is spent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 
 use sage_core::budget::{Amount, Cap};
@@ -33,7 +33,8 @@ pub fn show(
     let history = history::load(&context.project.state());
     let knowledge = Knowledge { settings, history: &history, prices: &prices, others: &others };
     let mut projection = Projection::of(&ready.template, &knowledge);
-    projection.steps.retain(|step| !cached.iter().any(|kept| kept.path == step.path));
+    let kept: HashSet<&str> = cached.iter().map(|kept| kept.path.as_str()).collect();
+    projection.steps.retain(|step| !kept.contains(step.path.as_str()));
     let budget = settings.budget.or(ready.template.budget);
     let agents =
         ready.template.phases.iter().flat_map(|p| &p.operations).filter(|op| op.kind == Kind::Agent).count();

@@ -46,7 +46,7 @@ impl Failure {
         Failure { kind, message: message.into(), hints: Vec::new(), word: None }
     }
 
-    /// Something of the project is needed that nobody has trusted.
+    /// The command needs definitions of the project that are not trusted.
     pub fn untrusted(definitions: Vec<Definition>) -> Failure {
         let places: Vec<String> = definitions.iter().map(|it| format!("`{}`", it.place())).collect();
         let message =

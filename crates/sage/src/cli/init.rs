@@ -12,7 +12,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{install, print, print_json};
 use crate::code::types;
-use crate::command_line::sage;
+use crate::command_line::{sage, tell};
 use crate::display::text::clean;
 
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         told.notes.iter().for_each(|note| eprintln!("note: {note}"));
         let untrusted: Vec<&str> = context.config.untrusted.iter().map(|it| it.name.as_str()).collect();
         if !untrusted.is_empty() {
-            eprintln!("note: not trusted yet: {}\nhint: sage trust", clean(&untrusted.join(", ")));
+            eprintln!("note: not trusted yet: {}", clean(&untrusted.join(", ")));
+            tell(sage("trust"));
         }
         for (program, command) in clients::OTHERS {
             print(format_args!("as tools in {program}: {command}\n"));

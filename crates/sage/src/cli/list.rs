@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use sage_core::run::Status;
 use sage_core::wire;
-use sage_engine::checkpoint;
-use sage_engine::open::{Engine, OpenError};
-use serde_json::{Map, Value, json};
+use sage_engine::open::{Engine, Newest, OpenError};
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -48,7 +47,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 /// One row a feature, of those with this status.
 pub fn rows(engine: &Engine, status: Option<&str>) -> Result<Vec<Value>, OpenError> {
     engine.refuse_unreadable()?;
-    let mut rows: Vec<Value> = features(engine).iter().map(|feature| row(engine, feature)).collect();
+    let index = engine.index();
+    let mut rows: Vec<Value> = index.iter().map(|(feature, newest)| row(engine, feature, newest)).collect();
     rows.retain(|row| status.is_none_or(|status| row["status"] == status));
     Ok(rows)
 }
@@ -81,65 +81,37 @@ fn table(rows: &[Value]) {
     }
 }
 
-/// Features whose newest run may be open: of a closed one the checkpoint says so.
-pub fn open_features(engine: &Engine) -> BTreeSet<String> {
-    let closed = |feature: &String| {
-        let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
-        doc.is_some_and(|doc| !is_open(&doc))
-    };
-    features(engine).into_iter().filter(|feature| !closed(feature)).collect()
-}
-
 /// Features whose run would go on if its owner had not died.
 pub fn abandoned(engine: &Engine) -> Vec<String> {
-    let left = |feature: &String| row(engine, feature)["abandoned"] == true;
-    open_features(engine).into_iter().filter(left).collect()
-}
-
-fn is_open(doc: &Map<String, Value>) -> bool {
-    matches!(doc.get("status").and_then(Value::as_str), Some("running" | "paused"))
+    let open = engine.index().into_iter().filter(|(_, newest)| newest.may_be_open());
+    let left = open.filter(|(feature, newest)| row(engine, feature, newest)["abandoned"] == true);
+    left.map(|(feature, _)| feature).collect()
 }
 
 /// By checkpoint, and by journal for runs that have none yet.
 pub fn features(engine: &Engine) -> BTreeSet<String> {
-    let names = engine.vfs.list(&engine.project.state()).unwrap_or_default();
-    let mut features: BTreeSet<String> = names
-        .iter()
-        .filter_map(|name| name.strip_prefix("workflow-")?.strip_suffix(".json"))
-        .map(str::to_string)
-        .collect();
-    let known: BTreeSet<String> =
-        features.iter().filter_map(|feature| doc(engine, feature)).filter_map(|doc| run_id(&doc)).collect();
-    let runs = engine.vfs.list(&engine.project.runs()).unwrap_or_default();
-    features.extend(
-        runs.into_iter().filter(|run| !known.contains(run)).filter_map(|run| engine.feature_of(&run)),
-    );
-    features
+    engine.index().into_keys().collect()
 }
 
-fn doc(engine: &Engine, feature: &str) -> Option<Map<String, Value>> {
-    checkpoint::load(engine.vfs.as_ref(), &engine.project.checkpoint(feature)).ok().map(|loaded| loaded.doc)
-}
-
-fn run_id(doc: &Map<String, Value>) -> Option<String> {
-    doc.get("runId")?.as_str().map(str::to_string)
-}
-
-/// A closed run's checkpoint says it all; an open one is folded, because its checkpoint may be behind.
-fn row(engine: &Engine, feature: &str) -> Value {
-    let doc = doc(engine, feature).filter(|doc| run_id(doc) == engine.latest(feature));
-    if let Some(doc) = doc.filter(|doc| !is_open(doc)) {
-        let percentage = doc.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
+/// A closed run's checkpoint says it all; an open one is folded.
+fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
+    if let Some(image) = newest.image.as_ref().filter(|_| !newest.may_be_open()) {
+        let percentage = image.get("progress").map_or(Value::Null, |p| p["percentage"].clone());
         let mut row = json!({
-            "feature": feature, "template": doc.get("template"), "phase": doc.get("phase"), "status": doc.get("status"),
-            "verdict": doc.get("verdict"), "startedAt": doc.get("startedAt"), "progress": percentage,
+            "feature": feature, "template": image.get("template"), "phase": image.get("phase"),
+            "status": image.get("status"), "verdict": image.get("verdict"), "startedAt": image.get("startedAt"),
+            "progress": percentage,
         });
-        if run_id(&doc).is_some_and(|run| engine.is_foreign(feature, &run)) {
+        if newest.run.as_ref().is_some_and(|run| engine.is_foreign(feature, run)) {
             row["foreign"] = true.into();
         }
         return row;
     }
-    match engine.read(feature) {
+    let read = match &newest.run {
+        Some(run) => engine.snapshot_of(feature, run),
+        None => engine.read(feature),
+    };
+    match read {
         Ok(snapshot) => {
             let run = &snapshot.run;
             // With a known time its owner would stay and go on by itself.

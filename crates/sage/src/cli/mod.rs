@@ -280,7 +280,7 @@ impl Command {
         }
     }
 
-    /// Commands that only show something: they work on a project whose state nobody may write.
+    /// Commands that only show something: they work on a project whose state cannot be written.
     fn only_looks(&self) -> bool {
         match self {
             Command::Explain(_) | Command::List(_) | Command::Status(_) | Command::Logs(_) => true,

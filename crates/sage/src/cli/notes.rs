@@ -17,7 +17,7 @@ pub struct Note {
 }
 
 impl Note {
-    pub fn note(text: impl Into<String>) -> Note {
+    pub fn new(text: impl Into<String>) -> Note {
         Note { is_warning: false, text: text.into(), hint: None }
     }
 
@@ -58,7 +58,7 @@ pub fn of_notices(notices: &[Notice]) -> Vec<Note> {
 }
 
 fn of_notice(notice: &Notice) -> Vec<Note> {
-    let note = |text: String| vec![Note::note(text)];
+    let note = |text: String| vec![Note::new(text)];
     match notice {
         Notice::TookOver { pid, why } => note(format!("took over the run from process {pid}: {why}")),
         Notice::TornTail { bytes, saved_to } => note(format!(
@@ -78,7 +78,7 @@ fn of_notice(notice: &Notice) -> Vec<Note> {
                 few.join(", ")
             );
             let again = sage("resume").arg(feature).arg("--refresh").comment("runs them again");
-            vec![Note::note(text).hint(again)]
+            vec![Note::new(text).hint(again)]
         }
         Notice::CheckpointFromBackup(why) => note(format!("used the backup of the checkpoint: {why}")),
         Notice::Repaired(repaired) => {

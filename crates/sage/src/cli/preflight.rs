@@ -32,7 +32,7 @@ pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> 
     servers::check_known(context, ready)
 }
 
-/// What the run would start or call and nobody has trusted: it is asked for before anything is spent.
+/// Refuses definitions that the run would use and that are not trusted, before anything is spent.
 pub fn check_trust(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     if context.config.untrusted.is_empty() {
         return Ok(());

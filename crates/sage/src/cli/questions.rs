@@ -5,7 +5,6 @@ use sage_core::wire::rfc3339;
 use sage_engine::open::{Engine, Snapshot};
 use serde::Serialize;
 
-use super::list;
 use crate::command_line::sage;
 use crate::display::why::unknown_question;
 
@@ -34,8 +33,9 @@ pub struct Question {
 
 /// Of all features, by name. A run that cannot be read asks nothing; `sage list` shows it.
 pub fn all(engine: &Engine) -> Vec<Question> {
-    let runs = list::features(engine).into_iter().filter_map(|feature| engine.read(&feature).ok());
-    // What a run of somebody else asks is not for this user to answer.
+    let open = engine.index().into_iter().filter(|(_, newest)| newest.may_be_open());
+    let runs = open.filter_map(|(feature, newest)| engine.snapshot_of(&feature, &newest.run?).ok());
+    // Questions of a foreign run are not this user's to answer.
     let open = |snapshot: &Snapshot| snapshot.run.status.open() && !snapshot.is_foreign;
     runs.filter(open).flat_map(|snapshot| of_run(&snapshot.run)).collect()
 }

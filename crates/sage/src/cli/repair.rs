@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json};
-use crate::display::text::{argument, plural};
+use crate::command_line::{sage, tell};
+use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -48,12 +49,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             "{feature}: the result of `{step}` is missing or damaged; resuming runs it again\n"
         ));
     }
-    let name = argument(&feature);
     match args.dry_run {
         true if repair.journal.is_some() || repair.checkpoint.is_some() => {
-            eprintln!("hint: sage repair {name}")
+            tell(sage("repair").arg(feature));
         }
-        _ => eprintln!("hint: sage resume {name}"),
+        _ => tell(sage("resume").arg(feature)),
     }
     Ok(ExitCode::SUCCESS)
 }

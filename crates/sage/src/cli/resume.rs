@@ -244,6 +244,6 @@ fn tell_if_changed(context: &Context, run: &Run, edited: bool) {
 pub(crate) fn changed_template(context: &Context, run: &Run) -> Option<Note> {
     let name = template_name(&run.template);
     let text = format!("`{name}` has changed since this run started; the run continues with the old one");
-    let note = || Note::note(text).hint(sage("resume").arg(&run.feature).option("-t", name));
+    let note = || Note::new(text).hint(sage("resume").arg(&run.feature).option("-t", name));
     Catalog::of(context).has_changed(&run.template).then(note)
 }

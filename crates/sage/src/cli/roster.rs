@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{background, drive, list, print_json};
+use super::{background, drive, print_json};
 use crate::command_line::{self, sage};
 use crate::display::text::clean;
 use crate::display::{RosterScreen, roster_text};
@@ -35,17 +35,17 @@ impl Roster {
 
     /// All open runs now.
     pub fn rows(&mut self) -> Vec<RosterRow> {
-        let features = list::open_features(&self.engine);
-        self.known.retain(|feature, _| features.contains(feature));
-        features.iter().filter_map(|feature| self.row(feature)).collect()
+        let mut index = self.engine.index();
+        index.retain(|_, newest| newest.may_be_open());
+        self.known.retain(|feature, _| index.contains_key(feature));
+        index.iter().filter_map(|(feature, newest)| self.row(feature, newest.run.as_ref()?)).collect()
     }
 
-    fn row(&mut self, feature: &str) -> Option<RosterRow> {
-        let run = self.engine.latest(feature)?;
-        let bytes = self.engine.journal_bytes(&run);
+    fn row(&mut self, feature: &str, run: &str) -> Option<RosterRow> {
+        let bytes = self.engine.journal_bytes(run);
         if !self.known.get(feature).is_some_and(|(known, snapshot)| *known == bytes && snapshot.run.id == run)
         {
-            self.known.insert(feature.into(), (bytes, self.engine.read(feature).ok()?));
+            self.known.insert(feature.into(), (bytes, self.engine.snapshot_of(feature, run).ok()?));
         }
         let (_, snapshot) = self.known.get_mut(feature)?;
         snapshot.owner = sage_engine::lock::peek(&self.engine.project.lock(feature));

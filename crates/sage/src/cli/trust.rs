@@ -9,7 +9,8 @@ use super::context::Context;
 use super::failure::{Failure, Word};
 use super::table::print_table;
 use super::{print, print_json};
-use crate::display::text::{argument, clean};
+use crate::command_line::{sage, tell};
+use crate::display::text::clean;
 use crate::trust::Definition;
 use crate::trust::open::{Open, STATE};
 use crate::trust::person::{Door, refuse_steps};
@@ -50,7 +51,7 @@ pub fn execute(context: &mut Context, args: Args) -> Result<ExitCode, Failure> {
         return revoke(context, &args.names, args.json);
     }
     let mut open = Open::of(context).only(&args.names)?;
-    // Runs are somebody's work: a script that continues them says which.
+    // Foreign runs are adopted one by one: a script has to name them.
     let left = if args.yes && args.names.is_empty() { std::mem::take(&mut open.state) } else { Vec::new() };
     if args.json {
         print_json(
@@ -60,8 +61,9 @@ pub fn execute(context: &mut Context, args: Args) -> Result<ExitCode, Failure> {
         show(context, &open);
     }
     for feature in &left {
-        let name = argument(&format!("{STATE}{}", clean(feature)));
-        eprintln!("note: foreign state is not adopted without its name\nhint: sage trust {name} --yes");
+        let name = format!("{STATE}{}", clean(feature));
+        eprintln!("note: foreign state is not adopted without its name");
+        tell(sage("trust").arg(name).arg("--yes"));
     }
     if open.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -155,7 +157,7 @@ fn revoke(context: &mut Context, names: &[String], json: bool) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the person at the terminal for the word that a command lacks. False where nobody can be asked, or says no.
+/// Asks the person at the terminal for the word that a command lacks. False without a terminal, or if the answer is no.
 pub fn obtain(context: &mut Context, word: &Word) -> Result<bool, Failure> {
     let silent = std::env::args_os().any(|arg| arg == "--json" || arg == "--yes" || arg == "--quiet");
     if silent || !is_terminal() || refuse_steps("trust what a project defines", "sage trust").is_err() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use sage_engine::project::Project;
 use sage_engine::verify::{Problem, Verified};
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{feature, print, print_json};
 use crate::command_line::{sage, tell};
-use crate::display::text::plural;
+use crate::display::text::{argument, plural};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -38,7 +39,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     } else {
         all.iter().for_each(show);
         print(format_args!("{}, {} damaged\n", plural(all.len() as u64, "run"), damaged.len()));
-        hints(&damaged).into_iter().for_each(tell);
+        hints(&engine.project, &damaged).into_iter().for_each(tell);
     }
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -54,11 +55,12 @@ fn show(verified: &Verified) {
 }
 
 /// What to type, each command once.
-fn hints(damaged: &[&Verified]) -> BTreeSet<String> {
+fn hints(project: &Project, damaged: &[&Verified]) -> BTreeSet<String> {
     let mut hints = BTreeSet::new();
     for verified in damaged {
         let Some(feature) = verified.feature.as_deref().filter(|_| verified.latest) else {
-            hints.insert(sage("gc --force").comment("deletes old runs that cannot be read").to_string());
+            let dir = project.run_dir(&verified.name).display().to_string();
+            hints.insert(format!("rm -r {}    # deletes this old run", argument(&dir)));
             continue;
         };
         for problem in &verified.problems {

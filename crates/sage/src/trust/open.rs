@@ -1,4 +1,4 @@
-//! What is open in a project: definitions that nobody has trusted, and state that this user did not write.
+//! What is open in a project: definitions that are not trusted, and state that this user did not write.
 
 use sage_engine::open::Engine;
 use serde::Serialize;
@@ -7,7 +7,6 @@ use super::programs::installed_tsc;
 use super::{Definition, Door};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::list;
 
 /// Everything that waits for a person's word.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -70,6 +69,7 @@ impl Open {
 /// Features whose newest run this user did not write.
 pub fn foreign(engine: &Engine) -> Vec<String> {
     let is_foreign =
-        |feature: &String| engine.latest(feature).is_some_and(|run| engine.is_foreign(feature, &run));
-    list::features(engine).into_iter().filter(is_foreign).collect()
+        |feature: &str, run: &Option<String>| run.as_ref().is_some_and(|run| engine.is_foreign(feature, run));
+    let foreign = engine.index().into_iter().filter(|(feature, newest)| is_foreign(feature, &newest.run));
+    foreign.map(|(feature, _)| feature).collect()
 }

@@ -5,7 +5,7 @@ use sage_agents::above;
 use crate::cli::failure::Failure;
 use crate::display::text::clean;
 
-/// The way by which somebody reached Sage.
+/// The way by which a command reached Sage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Door {
     Terminal,
@@ -33,7 +33,7 @@ impl Door {
     }
 }
 
-/// The name of the user that this process runs as; variables say what anybody likes.
+/// The name of the user that this process runs as; variables can be set to anything.
 fn user_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

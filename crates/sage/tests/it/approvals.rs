@@ -71,7 +71,7 @@ fn a_choice_is_never_taken_for_granted() {
     sage.sage("approve x ask/color").exit(2).stderr_has("blue").stderr_has("-c blue");
     sage.sage("approve x ask/color -c blue").exit(0).stdout_has("ask/color: blue");
     sage.sage("approve x").exit(0).stdout_has("ask/ship: approve");
-    sage.sage("approve x ask/ship").exit(5).stderr_has("already answered: `approve` by tester");
+    sage.sage("approve x ask/ship").exit(5).stderr_has("already answered: `approve` by ");
     sage.sage("approve x ask/nobody").exit(2).stderr_has("no step");
     sage.sage("approve x go/paint").exit(2).stderr_has("does not wait");
     sage.sage("resume x").exit(0);

@@ -140,7 +140,8 @@ fn a_lost_journal_and_a_damaged_checkpoint_leave_the_backup() {
     let open = Open::new();
     std::fs::remove_file(open.journal()).unwrap();
     flip(&open.checkpoint(), 40);
-    open.sage.sage("resume x").exit(4).stderr_has("backup").stderr_has("finished phases: ");
+    // How many phases the backup shows depends on when it was made.
+    open.sage.sage("resume x").exit(4).stderr_has("backup").stderr_has("kept: ");
 }
 
 // covers: R4, R5

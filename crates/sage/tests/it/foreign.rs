@@ -41,6 +41,7 @@ fn files_and_sessions_mix_in_one_run() {
     }
     wait_until(|| sage.state_of("x", "work/robot") == "succeeded", DEADLINE, "the robot");
     assert_eq!(sage.state_of("x", "work/person"), "running");
+    sage.write("x.txt", "x");
     drop_report(
         &sage,
         "done.json",
@@ -64,6 +65,7 @@ fn a_report_that_comes_while_sage_is_dead_is_not_lost() {
     order(&sage, "pat");
     wait_until(|| sage.state_of("x", "work/robot") == "succeeded", DEADLINE, "the robot");
     run.kill();
+    sage.write("x.txt", "x");
     drop_report(
         &sage,
         "r",

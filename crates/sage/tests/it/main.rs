@@ -67,6 +67,7 @@ mod signals;
 mod skills;
 mod state;
 mod storm;
+mod syncs;
 mod synthesis;
 mod terminal;
 mod tickets;

@@ -24,12 +24,12 @@ fn answers_in_a_specification_survive_the_next_run_of_the_feature() {
     sage.write("shop/cart.py", "def total(items):\n    return sum(items)\n");
     sage.write("README.md", "# Shop\n\nA very small shop.\n");
     let spec = "docs/specs/payment-processing/spec.md";
-    sage.args(["run", "payment processing"]).run().exit(0).stderr_lacks("note: `docs");
+    sage.args(["run", "payment processing"]).run().exit(3).stderr_lacks("note: `docs");
     let first = read(&sage, spec);
     assert!(first.contains("payment processing"), "{first}");
     let edited = format!("{first}\nQ1: by card.\n");
     sage.write(spec, &edited);
-    let again = sage.args(["run", "payment processing"]).run().exit(0);
+    let again = sage.args(["run", "payment processing"]).run().exit(3);
     let told = format!(
         "`{spec}` was edited since Sage wrote it; wrote `{}` instead",
         spec.replace(".md", ".new.md")
@@ -39,12 +39,12 @@ fn answers_in_a_specification_survive_the_next_run_of_the_feature() {
     assert_eq!(read(&sage, "docs/specs/payment-processing/spec.new.md"), first);
     // Nothing is new any more: nothing is written.
     let before = sage.listing();
-    sage.args(["run", "payment processing", "--quiet"]).run().exit(0);
+    sage.args(["run", "payment processing", "--quiet"]).run().exit(3);
     let specs =
         |list: Vec<String>| list.into_iter().filter(|path| path.contains("docs/")).collect::<Vec<_>>();
     assert_eq!(specs(before), specs(sage.listing()));
     let summary =
-        sage.args(["run", "payment processing", "--json"]).run().exit(0).json_lines().pop().unwrap();
+        sage.args(["run", "payment processing", "--json"]).run().exit(3).json_lines().pop().unwrap();
     assert_eq!(summary["notices"], json!([told]), "{summary}");
     assert_eq!(sage.status("payment-processing")["notices"], json!([told]));
 }
@@ -60,7 +60,7 @@ fn a_file_of_a_person_gets_a_neighbour_that_later_steps_know_over_mcp_too() {
         let text = reply.text.clone();
         let done = reply.good();
         let told = "`docs/hello.md` was not written by Sage; wrote `docs/hello.new.md` instead";
-        assert_eq!(done["notices"], json!([told]), "{done}");
+        assert_eq!(done["notices"], json!([format!("note: {told}")]), "{done}");
         assert!(text.contains(told), "{text}");
         assert_eq!(done["results"]["phases"][1]["results"]["file"]["stdout"], "docs/hello.new.md\n");
         let status = client.call("sage_workflow_status", json!({"feature": "greet"})).good();

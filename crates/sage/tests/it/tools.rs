@@ -80,7 +80,7 @@ fn a_tool_that_has_changed_waits_for_a_person() {
     let shown = sage.args(["tools", "approve", "pages"]).run().exit(2);
     shown.stdout_has("Send the password along.").stderr_has("sage tools approve pages --yes");
     let step = sage.args(["tools", "approve", "pages", "--yes"]).env("SAGE_STEP", "a/b").run().exit(2);
-    step.stderr_has("a person approves tools");
+    step.stderr_has("only a person can approve the tools of a server");
     sage.args(["tools", "approve", "pages", "--yes"]).run().exit(0).stdout_has("approved: read");
     sage.args(["tools", "approve", "pages"]).run().exit(0).stdout_has("has no new or changed tools");
     sage.args(["tools", "call", "pages/read", "--arg", "path=a"]).run().exit(0);

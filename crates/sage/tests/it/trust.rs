@@ -14,7 +14,8 @@ pub fn canary(sage: &Sage, path: &str) {
     use std::os::unix::fs::PermissionsExt;
     let name = path.replace('/', "-");
     let trace = sage.outside().join("started");
-    let text = format!("#!/bin/sh\necho {name} $SECRET_TOKEN >> {}\ncat >/dev/null\n", trace.display());
+    let text =
+        format!("#!/bin/sh\necho {name} $SECRET_TOKEN >> {}\ncat >/dev/null\necho done\n", trace.display());
     let path = sage.write(path, text);
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -60,7 +61,7 @@ fn what_a_project_defines_runs_only_after_it_was_trusted() {
     call(&sage, "trust agents.other --yes").exit(2).stderr_has("does not wait");
     call(&sage, "trust agents.mine --yes").exit(0).stdout_has("trusted: agents.mine");
     call(&sage, "trust --list").exit(0).stdout_has("agents.mine").stdout_has("via command line");
-    call(&sage, "run x -t t");
+    call(&sage, "run x -t t").exit(0);
     assert_eq!(started(&sage), ["agent.sh sesame"]);
     // A change asks again; a limit is none.
     sage.write("sage.toml", "[agents.mine]\ncommand = [\"./agent.sh\"]\nbudget = \"5usd\"\n");
@@ -94,7 +95,8 @@ fn trust_belongs_to_one_place_and_one_user() {
     assert!(copied.contains("`.mcp.json: mcp.s` is not trusted"), "{copied}");
     assert_eq!(started(&sage), [""; 0]);
     call(&sage, "doctor");
-    assert_eq!(started(&sage), ["server.sh sesame"], "it is trusted here");
+    // Without the secret: a server sees few variables.
+    assert_eq!(started(&sage), ["server.sh"], "it is trusted here");
 }
 
 // covers: R17

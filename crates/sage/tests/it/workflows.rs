@@ -158,7 +158,7 @@ fn a_broken_operation_stops_who_names_it_and_only_warns_others() {
     sage.sage("run x -t t").exit(2).stderr_has("unknown kind `agnet`").stderr_has("nothing was run");
     sage.sage("validate t").exit(2).stderr_has(".sage/operations/audit.security.md has mistakes");
     let warned = sage.sage("validate feature").exit(0);
-    warned.stderr_has("warning: .sage/operations/audit.security.md has mistakes; it is not used here");
+    warned.stderr_has("warning: the file has mistakes; this template does not use it");
 }
 
 // covers: R6
@@ -193,7 +193,7 @@ fn a_run_keeps_the_operations_that_it_began_with() {
     sage.sage("run x -t t --quiet").exit(4);
     sage.write(".sage/operations/look.md", "---\nkind: shell\nfilter: .stdout\n---\necho new\n");
     sage.sage("approve x b/ask").exit(0);
-    sage.sage("resume x").exit(0).stderr_has("has changed since this run took it");
+    sage.sage("resume x").exit(0).stderr_has("has changed since this run started");
     assert_eq!(sage.sage("result x c/look").exit(0).json(), json!("old\n"));
     sage.sage("resume x -t t --quiet").exit(0);
     assert_eq!(sage.sage("result x c/look").exit(0).json(), json!("new\n"));

@@ -25,7 +25,7 @@ export default async (sage: Sage) => {
   const tickets = await sage.run("tickets.create", {}, { label: "tickets", steps: { "planning/plan": plan } });
 
   sage.phase("implementation");
-  const done = await sage.run("implement", {}, { steps: { ...known, "planning/plan": plan } });
+  const done = await sage.run<{ filesChanged: string[] }>("implement", {}, { steps: { ...known, "planning/plan": plan } });
   // Where nothing was changed there is nothing to test.
   if (done.filesChanged.length > 0) {
     await sage.run("test.run", {}, { label: "tests", steps: { "implementation/implement": done } });

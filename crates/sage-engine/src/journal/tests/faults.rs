@@ -101,8 +101,13 @@ fn a_short_write_at_each_length_is_completed() {
         vfs::create_dir_durable(vfs.as_ref(), vfs::parent(dir())).unwrap();
         let mut file = JournalFile::create(&vfs, dir()).unwrap();
         sim.fail_at(sim.ops(), Fault::ShortWrite(len));
-        let batch =
-            Batch { bytes: reference.bytes.clone(), prev: Head::EMPTY, last: reference.head(), count: 2 };
+        let batch = Batch {
+            bytes: reference.bytes.clone(),
+            prev: Head::EMPTY,
+            last: reference.head(),
+            count: 2,
+            synced: true,
+        };
         file.commit(&batch).unwrap();
         sim.crash(len as u64);
         sim.restart();

@@ -253,7 +253,7 @@ fn definitions(file: &File, written: &Value, servers: &Servers) -> Vec<Definitio
     servers.defined.iter().cloned().chain(agents).chain(rules).collect()
 }
 
-/// Rules that nobody has trusted grant nothing; what they deny is denied.
+/// Rules that are not trusted grant nothing; what they deny is denied.
 fn approvals(settings: &mut Vec<Setting>, file: &File, untrusted: bool) -> Result<Approvals, Failure> {
     let rules = if untrusted { file.approvals.clone().without_grants() } else { file.approvals.clone() };
     let deadline =

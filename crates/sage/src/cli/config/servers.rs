@@ -36,7 +36,7 @@ impl Servers {
         for (name, given) in &file.mcp {
             let definition = Definition::server(name, FROM_FILE, &written["mcp"][name]);
             let is_trusted = trust.holds(&definition);
-            // What is wrong with it is told in any case.
+            // Errors in it are reported in any case.
             let server = stated(name, given, if is_trusted { &variable } else { &unread })?;
             servers.known.remove(name);
             if is_trusted {

@@ -40,7 +40,7 @@ pub fn check_programs(context: &Context, ready: &Ready) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Servers that tool steps name and nobody has trusted.
+/// Servers that tool steps name and that are not trusted.
 pub fn untrusted<'a>(
     context: &'a Context,
     templates: impl Iterator<Item = &'a Template>,

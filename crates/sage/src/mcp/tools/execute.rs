@@ -110,7 +110,7 @@ pub fn hand_over(context: &Context, record: &sage_engine::background::Record) ->
     let failed = background::hand_over(context, record).err();
     let limits = context.engine().limits.warning();
     let failed = failed.map(|failure| Note::warning(failure.message));
-    failed.into_iter().chain(limits.map(|warning| Note::note(warning.to_string()))).collect()
+    failed.into_iter().chain(limits.map(|warning| Note::new(warning.to_string()))).collect()
 }
 
 /// A template's name as it is; a file only if it is one of the project: its mistakes are told with its text.

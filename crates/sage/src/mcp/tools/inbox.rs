@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sage_core::template::Kind;
 use sage_engine::inbox::{Delivery, Recorded, Wake, WakeType};
-use sage_engine::open::OpenError;
+use sage_engine::open::{OpenError, answered};
 use serde_json::json;
 
 use super::super::answer::Answer;
@@ -117,6 +118,11 @@ fn find(
     match open.len() {
         1 => Ok(open.remove(0)),
         0 => {
+            let run = &snapshot.run;
+            let asked = step.filter(|step| run.find(step).is_some_and(|id| run.kind(id) == Kind::Approval));
+            if let Some(step) = asked {
+                return Err(answered(run, step).into());
+            }
             Err(ToolError::new(Code::Validation, format!("no such question of `{feature}` is open"))
                 .hint(list))
         }

@@ -53,7 +53,7 @@ pub async fn ask(call: &Call, question: &Question, proposed: Option<&str>) -> Re
     read(question, &serde_json::to_value(answer).unwrap_or_default())
 }
 
-/// The client has asked already, or is told to.
+/// Reads the answer that the client brought, or requests one.
 fn again(call: &Call, question: &Question, request: Value) -> Result<Asked, ToolError> {
     let state = identity(question);
     let given = call.responses.as_ref().and_then(|responses| responses.get(KEY));

@@ -137,6 +137,7 @@ fn what_failed_stays_failed_when_an_owner_is_replaced() {
     sage.write("go", "");
     sage.wait_status("x", "failed");
     assert_eq!(sage.lines("ran"), ["bad", "slow"]);
+    wait_until(|| sage.owner("x").is_none(), DEADLINE, "the owner to end");
     // A person who resumes gives it another chance, as ever.
     sage.sage("resume x").exit(1);
     assert_eq!(sage.lines("ran"), ["bad", "slow", "bad"]);

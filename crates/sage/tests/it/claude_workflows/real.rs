@@ -69,6 +69,9 @@ fn pipeline_with_the_real_claude_code() {
     assert_eq!(value[1]["summary"], "short and clear");
 }
 
+/// The score of a judge that was interrupted.
+const INTERRUPTED: u64 = 7;
+
 /// Killed while the second half runs: what Claude Code has answered is not asked again.
 // covers: R21, S1, R5
 #[test]
@@ -81,6 +84,8 @@ fn judges_with_the_real_claude_code_survive_a_kill() {
         gives("SAFE-DOOR", json!({"score": 9, "good": "locks"})),
         gives("SMALL-DOOR", json!({"score": 5, "good": "few lines"})),
         gives("PRETTY-DOOR", json!({"score": 3, "good": "colors"})),
+        // A judge that had heard of its task when it was killed is asked to go on, without the task.
+        gives("You were interrupted", json!({"score": INTERRUPTED, "good": "again"})),
     ]))
     .unwrap();
     let Some(sage) = with_script(&model, "judges") else { return };
@@ -92,6 +97,9 @@ fn judges_with_the_real_claude_code_survive_a_kill() {
     sage.sage("resume x").exit(0);
     let value = value(&sage);
     assert_eq!((&value["winner"], &value["final"]), (&"the safest".into(), &"done".into()), "{value}");
-    assert_eq!(value["scores"], json!([9, 5, 3]));
+    // The means of two judges each, some of which may have been interrupted.
+    let known = [9.0, 8.0, 7.0, 6.0, 5.0, 3.0];
+    let scores = value["scores"].as_array().unwrap();
+    assert!(scores.len() == 3 && scores.iter().all(|it| known.contains(&it.as_f64().unwrap())), "{value}");
     sage.journal("x").assert_nothing_repeated();
 }

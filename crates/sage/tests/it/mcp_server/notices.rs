@@ -38,7 +38,7 @@ fn a_lost_journal_and_a_changed_template_are_told_to_the_client() {
     std::fs::remove_file(sage.latest_dir("x").join("journal.jsonl")).unwrap();
     sage.write(".sage/templates/two.yaml", TWO.replace("test -e go", "true"));
     let resumed = client.call("sage_workflow_resume", json!({"feature": "x"}));
-    has_notice(&resumed, "warning: continuing from the checkpoint; finished phases: one");
+    has_notice(&resumed, "repaired the run from what is left");
     has_notice(&resumed, "has changed since this run started");
     sage.write("go", "");
     let done = client.call("sage_workflow_resume", json!({"feature": "x"}));

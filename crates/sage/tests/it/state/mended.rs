@@ -92,6 +92,11 @@ fn wholly_garbled_state_is_corruption_and_never_no_run() {
         let kept = asked.sage.path(".sage/state/workflow-x.json.damaged-1");
         assert!(std::fs::read_to_string(kept).unwrap().starts_with("garbage"));
         assert!(asked.journal().is_file());
+        // What is left of the old run is damaged until it is deleted, as the hint says.
+        let dir = asked.dir.display().to_string();
+        asked.sage.sage("verify").exit(1).stderr_has(&format!("hint: rm -r {dir} "));
+        std::fs::remove_dir_all(dir).unwrap();
+        asked.sage.sage("verify").exit(0);
     }
 }
 

@@ -29,6 +29,11 @@ fn limited(sage: &Sage, args: &[&str], limits: &str) -> std::process::Output {
     shell.output().unwrap()
 }
 
+/// All that it printed, to people and to pipes.
+fn said(output: &std::process::Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
 // covers: R15
 #[test]
 fn too_few_descriptors_fail_no_step() {
@@ -38,15 +43,15 @@ fn too_few_descriptors_fail_no_step() {
         let feature = format!("n{files}");
         let args = ["run", &feature, "-t", "t", "--parallel", "12", "--no-wait"];
         let output = limited(&sage, &args, &format!("ulimit -n {files}"));
-        let (code, stderr) = (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
-        assert!(!stderr.contains("panicked"), "{stderr}");
+        let (code, told) = (output.status.code(), said(&output));
+        assert!(!told.contains("panicked"), "{told}");
         // It did it with what there was, or paused with the cause; it never gave an item up.
         match code {
             Some(0) => {}
-            Some(4) => assert!(stderr.contains("Too many open files"), "{stderr}"),
+            Some(4) => assert!(told.contains("Too many open files"), "{told}"),
             // Too few to even begin: nothing was started.
-            Some(1) => assert!(sage.lines("ran").is_empty(), "{stderr}"),
-            _ => panic!("{files}: {code:?} {stderr}"),
+            Some(1) => assert!(sage.lines("ran").is_empty(), "{told}"),
+            _ => panic!("{files}: {code:?} {told}"),
         }
         if code != Some(1) {
             if code == Some(4) {
@@ -64,7 +69,7 @@ impl Small {
     fn mount(sage: &Sage) -> Option<Small> {
         let path = sage.path(".sage");
         let mut mount = std::process::Command::new("mount");
-        let mounted = mount.args(["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"]).arg(&path).output();
+        let mounted = mount.args(["-t", "tmpfs", "-o", "size=80m,mode=0700", "tmpfs"]).arg(&path).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Small(path))
     }
 
@@ -90,7 +95,7 @@ const LONG: &str = r#"
 name: t
 phases:
   - id: a
-    operations: { id: one, type: shell, params: { run: "echo one >> ran; until [ -e go ]; do sleep 0.01; done" } }
+    operations: { id: one, type: shell, params: { run: "echo one >> ran; until [ -e go ]; do sleep 0.01; done; echo one >> ended" } }
   - id: b
     dependencies: [a]
     operations: { id: two, type: shell, params: { run: "echo two >> ran; head -c 30000 /dev/zero | tr '\\0' x" } }
@@ -117,24 +122,14 @@ fn a_full_disk_is_waited_for_in_the_foreground_and_in_the_background() {
         wait_until(|| !sage.lines("ran").is_empty(), DEADLINE, "the first step");
         small.fill();
         sage.write("go", "");
-        let log = sage.path(".sage/logs/x.log");
-        match &mut running {
-            Some(running) => {
-                let mut waits = running.stderr();
-                wait_until(
-                    || {
-                        waits = running.stderr();
-                        waits.contains("No space left")
-                    },
-                    DEADLINE,
-                    "the run to say why it waits",
-                );
-            }
-            None => {
-                // Its log is on the full disk, too: what it waits for shows in what it does not do.
-                let _ = &log;
-                std::thread::sleep(std::time::Duration::from_millis(1500));
-            }
+        wait_until(|| !sage.lines("ended").is_empty(), DEADLINE, "its end");
+        // In the background its log is on the full disk, too.
+        if let Some(running) = &mut running {
+            wait_until(
+                || running.stderr().contains("No space left"),
+                DEADLINE,
+                "the run to say why it waits",
+            );
         }
         assert!(!sage.lines("ran").contains(&"three".to_string()));
         small.make_room();
@@ -191,7 +186,7 @@ fn too_few_processes_fail_no_step() {
             shell.env(key, value.unwrap_or_default());
         }
         let output = shell.output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (output.status.code(), said(&output))
     };
     for processes in [1, 7, 8, 9, 10, 11, 12, 14, 20, 30] {
         let _ = std::fs::remove_file(sage.path("ran"));
@@ -199,17 +194,17 @@ fn too_few_processes_fail_no_step() {
         let args = ["run", &feature, "-t", "t", "--parallel", "12", "--no-wait"];
         // The shells do not agree on the letter.
         let limit = format!("ulimit -u {processes} 2>/dev/null || ulimit -p {processes} || exit 99; ");
-        let (code, stderr) = as_user(&args, &limit);
-        assert!(!stderr.contains("panicked"), "{processes}: {stderr}");
+        let (code, told) = as_user(&args, &limit);
+        assert!(!told.contains("panicked"), "{processes}: {told}");
         match code {
             Some(0) => {}
-            Some(4) => assert!(stderr.contains("temporarily unavailable"), "{processes}: {stderr}"),
+            Some(4) => assert!(told.contains("temporarily unavailable"), "{processes}: {told}"),
             // Too few to even begin: nothing was started.
             Some(1) => {
-                assert!(stderr.contains("error: cannot start threads: "), "{processes}: {stderr}");
-                assert!(sage.lines("ran").is_empty(), "{processes}: {stderr}");
+                assert!(told.contains("error: cannot start threads: "), "{processes}: {told}");
+                assert!(sage.lines("ran").is_empty(), "{processes}: {told}");
             }
-            _ => panic!("{processes}: {code:?} {stderr}"),
+            _ => panic!("{processes}: {code:?} {told}"),
         }
         if code != Some(0) {
             assert_eq!(as_user(&["resume", &feature], "").0, Some(0), "{processes}: it goes on");

@@ -72,6 +72,7 @@ fn cut_off() -> Sage {
 #[test]
 fn a_background_run_of_a_clone_does_not_go_on() {
     let sage = cloned(&cut_off());
+    canary(&sage, "evil.sh");
     for command in
         ["list", "status", "status evil", "inbox", "logs evil", "explain evil", "tickets", "result evil"]
     {
@@ -114,6 +115,7 @@ fn a_copy_of_a_project_does_not_go_on_by_itself() {
     let maker = cut_off();
     let sage = Sage::untrusted();
     copy(maker.root(), sage.root());
+    canary(&sage, "evil.sh");
     // The same user: the same key.
     copy(&maker.user_state(), &{
         std::fs::create_dir_all(sage.user_state()).unwrap();

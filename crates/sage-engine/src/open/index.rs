@@ -1,0 +1,88 @@
+//! The newest run of every feature, found once for everything that asks about all of them.
+//!
+//! A checkpoint speaks for a run only if it shows the last record of its journal: then nothing has to be folded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+use super::Engine;
+use super::find::{text, watermark};
+use crate::journal;
+
+/// What is kept of a checkpoint: all but results, which may be large.
+const KEPT: [&str; 7] = ["phase", "progress", "runId", "startedAt", "status", "template", "verdict"];
+
+/// By feature.
+pub type Index = BTreeMap<String, Newest>;
+
+/// The newest run of a feature.
+#[derive(Debug, Default)]
+pub struct Newest {
+    /// None if only the name of a checkpoint is left of it.
+    pub run: Option<String>,
+    /// What its checkpoint says, if that is all that its journal says.
+    pub image: Option<Map<String, Value>>,
+}
+
+impl Newest {
+    /// Whether it may be open: of a closed one the checkpoint says so.
+    pub fn may_be_open(&self) -> bool {
+        let status = self.image.as_ref().and_then(|image| image.get("status")?.as_str());
+        status.is_none_or(|status| matches!(status, "running" | "paused"))
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    image: Option<Map<String, Value>>,
+    /// Oldest first.
+    runs: Vec<String>,
+}
+
+impl Engine {
+    /// Features with a checkpoint or a journal, each with its newest run.
+    pub fn index(&self) -> Index {
+        let mut found: BTreeMap<String, Found> = BTreeMap::new();
+        let mut named: HashMap<String, String> = HashMap::new();
+        for name in self.vfs.list(&self.project.state()).unwrap_or_default() {
+            let Some(feature) = name.strip_prefix("workflow-").and_then(|it| it.strip_suffix(".json")) else {
+                continue;
+            };
+            let image = self.image(feature);
+            let run = image.as_ref().and_then(|image| text(image, "runId"));
+            named.extend(run.map(|run| (run, feature.to_string())));
+            found.insert(feature.into(), Found { image, runs: Vec::new() });
+        }
+        let mut runs = self.vfs.list(&self.project.runs()).unwrap_or_default();
+        runs.sort_unstable();
+        for run in runs {
+            if let Some(feature) = named.get(&run).cloned().or_else(|| self.feature_of(&run)) {
+                found.entry(feature).or_default().runs.push(run);
+            }
+        }
+        found.into_iter().map(|(feature, found)| (feature, self.newest_of(found))).collect()
+    }
+
+    fn newest_of(&self, Found { image, runs }: Found) -> Newest {
+        let named = image.as_ref().and_then(|image| text(image, "runId"));
+        let run = self.newest(named, runs.into_iter().rev());
+        let image = image.filter(|image| text(image, "runId") == run);
+        Newest { image, run }
+    }
+
+    /// What the checkpoint of a feature says, if nothing came after it.
+    fn image(&self, feature: &str) -> Option<Map<String, Value>> {
+        let loaded = self.load_checkpoint(feature).ok().flatten()?;
+        let run = text(&loaded.doc, "runId")?;
+        let head = watermark(Some(&loaded), &run);
+        let last = journal::last_head(self.vfs.as_ref(), &self.project.run_dir(&run));
+        let mut doc = loaded.doc;
+        doc.retain(|field, _| KEPT.contains(&field.as_str()));
+        if head.is_none() || head != last {
+            // It still names the run, and says nothing about how that went on.
+            doc.retain(|field, _| field == "runId");
+        }
+        Some(doc)
+    }
+}
