@@ -180,7 +180,13 @@ impl Engine {
                     verified.problems.extend(check_image(own, &run, checked.head.seq));
                 }
             }
-            Err(error) => verified.problems.extend(self.judge(id, error, own.is_some())),
+            Err(error) => {
+                let error = match known.feature.as_deref() {
+                    Some(feature) => self.blame(feature, id, error),
+                    None => error,
+                };
+                verified.problems.extend(self.judge(id, error, own.is_some()));
+            }
         }
         if let Some(Err(error)) = loaded
             && !matches!(error, CheckpointError::Missing { .. })

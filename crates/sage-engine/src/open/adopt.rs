@@ -32,6 +32,19 @@ impl Engine {
         })
     }
 
+    /// What is wrong with a journal that cannot be folded: if it does not end with a record of ours, although the run
+    /// is, others have added to it.
+    pub(crate) fn blame(&self, feature: &str, run: &str, error: OpenError) -> OpenError {
+        let dir = self.project.run_dir(run);
+        let added = || journal::origin(self.vfs.as_ref(), &dir, &self.sealing(run)) == Origin::Foreign;
+        match error {
+            OpenError::Fold(_) | OpenError::Event(_) if added() && self.vouches(feature, run) => {
+                JournalError::Foreign { path: dir.join(journal::FILE_NAME) }.into()
+            }
+            error => error,
+        }
+    }
+
     /// Refuses a run that is not ours, before anything is written or any process is looked for.
     pub(super) fn refuse_foreign(&self, feature: &str, run: &str) -> Result<(), OpenError> {
         match self.accepts_foreign || !self.is_foreign(feature, run) {

@@ -125,7 +125,7 @@ impl Engine {
         let watermark = watermark(loaded.as_ref(), run);
         let checked =
             journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record));
-        let checked = checked.map_err(|error| match error {
+        let checked = checked.map_err(|error| match self.blame(feature, run, error) {
             OpenError::Journal(journal) if journal.is_damage() => {
                 OpenError::Damaged { feature: feature.into(), journal }
             }

@@ -46,9 +46,13 @@ impl Engine {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         let mut named: HashMap<String, String> = HashMap::new();
         for name in self.vfs.list(&self.project.state()).unwrap_or_default() {
+            let name = name.strip_suffix(".bak").unwrap_or(&name);
             let Some(feature) = name.strip_prefix("workflow-").and_then(|it| it.strip_suffix(".json")) else {
                 continue;
             };
+            if found.contains_key(feature) {
+                continue;
+            }
             let image = self.image(feature);
             let run = image.as_ref().and_then(|image| text(image, "runId"));
             named.extend(run.map(|run| (run, feature.to_string())));

@@ -9,15 +9,6 @@ use crate::checkpoint;
 use crate::image;
 use crate::journal::{Head, Journal};
 
-/// How closely blobs are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Whether they are there, as large as they should be.
-    Size,
-    /// Whether their content is what it was.
-    Content,
-}
-
 impl Engine {
     /// Paints a run that nobody drives, unless its checkpoint is whole and of this head.
     pub(super) fn mend_checkpoint(&self, run: &Run, head: Head, notices: &mut Vec<Notice>) {
@@ -33,6 +24,7 @@ impl Engine {
             },
             Err(error) => Some(error.to_string()),
         };
+        self.clear_place(&path);
         // A view that cannot be written is written the next time; `sage verify` tells as long as it is damaged.
         let written =
             image::repaint(self.vfs.as_ref(), &path, &self.blobs(&run.id), run, head, self.key.as_ref());
@@ -42,16 +34,9 @@ impl Engine {
     }
 
     /// Steps whose result is not on the disk any more, or not what it was, in the order of the run.
-    pub(crate) fn lost_results(&self, run: &Run, look: Look) -> Vec<String> {
+    pub(crate) fn lost_results(&self, run: &Run) -> Vec<String> {
         let blobs = self.blobs(&run.id);
-        let gone = |payload: &Payload| {
-            let size = || self.vfs.metadata(&blobs.path(&payload.sha)).map_or(0, |meta| meta.len);
-            payload.is_blob()
-                && match look {
-                    Look::Size => Some(size()) != payload.bytes,
-                    Look::Content => blobs.get(&payload.sha).is_err(),
-                }
-        };
+        let gone = |payload: &Payload| payload.is_blob() && blobs.get(&payload.sha).is_err();
         let lost = |id: &StepId| match run.step(*id).output.as_deref() {
             Some(Output::Leaf { result, full, .. }) => gone(result) || full.as_ref().is_some_and(gone),
             Some(Output::Whole { result, .. }) => gone(result),

@@ -2,7 +2,6 @@
 
 use sage_core::run::Run;
 
-use super::mend::Look;
 use super::{Engine, Fold, Notice, OpenError};
 use crate::journal::{self, JournalError};
 use crate::repair::Repaired;
@@ -42,8 +41,7 @@ impl Engine {
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (run, journal, _file) = self.recover_or_repair(feature, &id, true, &mut notices)?;
         self.mend_checkpoint(&run, journal.head(), &mut notices);
-        let mut repair =
-            Repair { lost: self.lost_results(&run, Look::Content), run: id, ..Repair::default() };
+        let mut repair = Repair { lost: self.lost_results(&run), run: id, ..Repair::default() };
         for notice in notices {
             match notice {
                 Notice::Repaired(repaired) => repair.journal = Some(*repaired),
@@ -60,7 +58,7 @@ impl Engine {
         let problem = loaded.as_ref().map(|loaded| loaded.problem.as_ref().map(ToString::to_string));
         repair.checkpoint = problem.unwrap_or_else(|| Some("there is none that can be read".into()));
         match self.fold_alone(feature, id) {
-            Ok(run) => repair.lost = self.lost_results(&run, Look::Content),
+            Ok(run) => repair.lost = self.lost_results(&run),
             Err(OpenError::Journal(error)) if error.is_damage() => {
                 let plan = self.plan_repair(feature, id, error, loaded.as_ref(), true)?;
                 repair.journal = Some(plan.repaired);
@@ -75,7 +73,8 @@ impl Engine {
         let (dir, mut fold) = (self.project.run_dir(id), Fold::default());
         let watermark = super::watermark(loaded.as_ref(), id);
         let checked =
-            journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record))?;
+            journal::check(self.vfs.as_ref(), &dir, watermark, |record| fold.take::<OpenError>(record));
+        let checked = checked.map_err(|error| self.blame(feature, id, error))?;
         if !self.sealing(id).admits(checked.sealed.as_ref()) {
             return Err(JournalError::Foreign { path: dir.join(journal::FILE_NAME) }.into());
         }

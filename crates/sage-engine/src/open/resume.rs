@@ -5,7 +5,6 @@ use sage_core::run::{Run, State, Status, Unowned};
 use sage_core::verdict::Verdict;
 
 use super::find::watermark;
-use super::mend::Look;
 use super::{Engine, Fold, Notice, OpenError, ResumeRequest, Resumed};
 use crate::journal::{self, Journal, JournalError, JournalFile};
 
@@ -43,8 +42,7 @@ impl Engine {
         if !refresh && !drifted.is_empty() {
             notices.push(Notice::Drifted { feature: feature.into(), steps: drifted.clone() });
         }
-        let complete = matches!(run.status, Status::Finished(Verdict::Succeeded | Verdict::Degraded));
-        let lost = self.lost_results(&run, if complete { Look::Content } else { Look::Size });
+        let lost = self.lost_results(&run);
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)
                 if request.edit.is_none() && request.from.is_none() && !refresh && lost.is_empty() =>
@@ -175,7 +173,7 @@ impl Engine {
             Err(OpenError::Journal(JournalError::Foreign { .. })) if !self.vouches(feature, id) => {
                 return Err(OpenError::Foreign(feature.into()));
             }
-            recovered => recovered?,
+            recovered => recovered.map_err(|error| self.blame(feature, id, error))?,
         };
         if let Some(torn) = &recovered.torn {
             notices.push(Notice::TornTail { bytes: torn.bytes, saved_to: torn.saved_to.clone() });

@@ -1,6 +1,7 @@
 //! Why a feature has no run that could be found: there is none, or what there was cannot be read.
 
 use std::io;
+use std::path::Path;
 
 use super::{Engine, OpenError};
 use crate::checkpoint::{self, CheckpointError};
@@ -62,15 +63,24 @@ impl Engine {
             Err(_) => {}
         }
         for path in [path.clone(), checkpoint::backup_path(&path)] {
-            if !self.vfs.exists(&path)? {
-                continue;
-            }
-            let aside = (1..).map(|number: u32| vfs::with_suffix(&path, &format!(".damaged-{number}")));
-            let free = aside.take(MAX_KEPT).find(|aside| !self.vfs.exists(aside).unwrap_or(true));
-            if let Some(aside) = free {
-                self.vfs.rename(&path, &aside)?;
+            if self.vfs.exists(&path)? {
+                self.set_aside(&path)?;
             }
         }
         self.vfs.sync_dir(&self.project.state())
+    }
+
+    /// Something else than a file in the place of a checkpoint gets another name.
+    pub(super) fn clear_place(&self, path: &Path) {
+        if self.vfs.metadata(path).is_ok_and(|meta| !meta.is_file) {
+            // What cannot be moved keeps the checkpoint from being written, and `sage verify` says so.
+            let _ = self.set_aside(path);
+        }
+    }
+
+    fn set_aside(&self, path: &Path) -> io::Result<()> {
+        let aside = (1..).map(|number: u32| vfs::with_suffix(path, &format!(".damaged-{number}")));
+        let free = aside.take(MAX_KEPT).find(|aside| !self.vfs.exists(aside).unwrap_or(true));
+        free.map_or(Ok(()), |aside| self.vfs.rename(path, &aside))
     }
 }

@@ -166,6 +166,7 @@ impl RunLoop {
         if put_back != self.whereabouts.put_back {
             self.whereabouts.put_back = put_back;
             self.say("warning: the run's journal was removed or replaced; it was written anew".into());
+            self.miss_results();
         }
         self.whereabouts.seen = self.whereabouts.look();
         if let Committer::Thread { busy, .. } = &mut self.committer {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_core::event::{RunPaused, StepLost, StepParked};
+use sage_core::event::{Payload, RunPaused, StepLost, StepParked};
 use sage_core::policy::FailureClass;
 use sage_core::port::Stop;
-use sage_core::run::{Failure, Status, StepId};
+use sage_core::run::{Failure, Output, Status, StepId};
 use tokio::time::Instant;
 
 use super::effect::Effect;
@@ -96,6 +96,26 @@ impl RunLoop {
                 // What still runs may give back what was lacking, and is worth waiting for.
                 self.timers.arm(Instant::now() + pause_before(obstacles.rounds - 1), Timer::Trouble);
             }
+        }
+    }
+
+    /// The run's directory was taken away: results that went with it are made again, or the user is told.
+    pub(super) fn miss_results(&mut self) {
+        let (vfs, blobs) = (&self.around.vfs, &self.around.blobs);
+        let gone =
+            |payload: &&Payload| payload.is_blob() && !vfs.exists(&blobs.path(&payload.sha)).unwrap_or(true);
+        let outputs = self.run.live_steps().filter(|step| step.children.is_none());
+        let payloads = outputs.filter_map(|step| step.output.as_deref()).flat_map(|output| match output {
+            Output::Leaf { result, full, .. } => [Some(result), full.as_ref()],
+            Output::Whole { result, .. } => [Some(result), None],
+            _ => [None, None],
+        });
+        let gone: Vec<Digest> = payloads.flatten().filter(gone).map(|payload| payload.sha).collect();
+        if self.run.status == Status::Running {
+            gone.into_iter().for_each(|digest| self.meet(Obstacle::Lost(digest)));
+        } else if !gone.is_empty() {
+            let feature = &self.run.feature;
+            self.say(format!("warning: results are gone; `sage resume {feature}` makes them again"));
         }
     }
 

@@ -104,7 +104,12 @@ phases:
 ",
     );
     let shown = measured(&run);
-    assert_eq!(shown.sequential_time, 7_000, "three attempts of a second, and a sleep of four");
+    assert_eq!(run.tally.sequential_ms, 7_000, "three attempts of a second, and a sleep of four");
+    assert_eq!(
+        (run.tally.measured.between_ms, shown.time_saved),
+        (0, 0),
+        "a pause saves nothing and is no work"
+    );
     assert_eq!((shown.attempts, shown.retries, shown.error_rate), (3, 2, 0.667));
     let phase = PhaseMetrics::of(&run, run.find_phase("p").unwrap());
     assert_eq!((phase.attempts, phase.error_rate), (4, 0.5));

@@ -26,17 +26,20 @@ const TICK: Duration = Duration::from_millis(500);
 pub struct Roster {
     engine: Engine,
     known: HashMap<String, (u64, Snapshot)>,
+    /// Features whose run cannot be read.
+    damaged: Vec<String>,
 }
 
 impl Roster {
     pub fn new(context: &Context) -> Roster {
-        Roster { engine: context.engine(), known: HashMap::new() }
+        Roster { engine: context.engine(), known: HashMap::new(), damaged: Vec::new() }
     }
 
     /// All open runs now.
     pub fn rows(&mut self) -> Vec<RosterRow> {
         let mut index = self.engine.index();
         index.retain(|_, newest| newest.may_be_open());
+        self.damaged.clear();
         self.known.retain(|feature, _| index.contains_key(feature));
         index.iter().filter_map(|(feature, newest)| self.row(feature, newest.run.as_ref()?)).collect()
     }
@@ -45,7 +48,13 @@ impl Roster {
         let bytes = self.engine.journal_bytes(run);
         if !self.known.get(feature).is_some_and(|(known, snapshot)| *known == bytes && snapshot.run.id == run)
         {
-            self.known.insert(feature.into(), (bytes, self.engine.snapshot_of(feature, run).ok()?));
+            match self.engine.snapshot_of(feature, run) {
+                Ok(snapshot) => drop(self.known.insert(feature.into(), (bytes, snapshot))),
+                Err(_) => {
+                    self.damaged.push(feature.into());
+                    return None;
+                }
+            }
         }
         let (_, snapshot) = self.known.get_mut(feature)?;
         snapshot.owner = sage_engine::lock::peek(&self.engine.project.lock(feature));
@@ -102,6 +111,10 @@ pub fn show(context: &Context, watch: bool, json: bool) -> Result<ExitCode, Fail
     }
     tell(&rows, json)?;
     if !json {
+        for feature in &roster.damaged {
+            eprintln!("warning: the state of {} cannot be read", clean(feature));
+            command_line::tell(sage("status").arg(feature));
+        }
         roster.known.values().for_each(|(_, snapshot)| tell_over(snapshot));
         roster.known.values().for_each(|(_, snapshot)| tell_foreign(snapshot));
     }
