@@ -48,6 +48,7 @@ pub use evaluator::{EVALUATE_ARG, Evaluators, worker_main as evaluate_main};
 pub use executor::{Executor, ExecutorConfig, Untrusted};
 pub use fake::{FAULTS, fake_agent_main};
 pub use fake_mcp::fake_mcp_main;
+pub use footprint::look;
 pub use mcp::McpServer;
 pub use offline::{Answer as OfflineAnswer, OFFLINE_ARG};
 pub use process::{Above, KEEPER_ARG, Swept, above, keeper_main, lock_holders, start_time, sweep};

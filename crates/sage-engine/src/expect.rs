@@ -29,13 +29,19 @@ impl Checks {
     }
 }
 
+/// Why `passed: true` cannot be believed.
+fn contradiction(result: &Value) -> Option<&'static str> {
+    if result["ran"] == false {
+        return Some("the result says `passed: true` and `ran: false`");
+    }
+    let listed = result["failures"].as_array().is_some_and(|failures| !failures.is_empty());
+    listed.then_some("the result says `passed: true` and lists failures")
+}
+
 impl Attempt {
     /// The end of an attempt that does not keep what is expected of it.
     pub(crate) async fn unmet(&self, result: &Value) -> Option<End> {
         let partial = || pack(result, &self.blobs).ok();
-        if let Some(end) = self.not_passed(result) {
-            return Some(end);
-        }
         let refused = |message| End::Failed { class: FailureClass::Invalid, message, partial: partial() };
         if let Some(message) = self.missing_file().await.or_else(|| self.missing_change()) {
             return Some(refused(message));
@@ -51,8 +57,11 @@ impl Attempt {
     }
 
     /// A check says no, could not be made, or has nothing to check here.
-    fn not_passed(&self, result: &Value) -> Option<End> {
-        if self.checks.expects("passed") != Some(true) || result["passed"] == true {
+    pub(crate) fn not_passed(&self, result: &Value) -> Option<End> {
+        let contradiction = contradiction(result);
+        if self.checks.expects("passed") != Some(true)
+            || (result["passed"] == true && contradiction.is_none())
+        {
             return None;
         }
         let packed = |keep: fn(Payload) -> End| match pack(result, &self.blobs) {
@@ -65,6 +74,9 @@ impl Attempt {
         let said = result["summary"].as_str().map(str::trim).filter(|said| !said.is_empty());
         let silent = "the result does not say whether the check passed";
         let (class, message) = match (result.get("passed"), said) {
+            (Some(Value::Bool(true)), _) => {
+                (FailureClass::Unchecked, contradiction.unwrap_or(silent).to_string())
+            }
             (Some(Value::Bool(false)), said) => {
                 (FailureClass::Failed, said.unwrap_or("the result says `passed: false`").to_string())
             }

@@ -90,11 +90,22 @@ pub struct Ended {
     pub obstacle: Option<Obstacle>,
     /// Its output is not where the template says.
     pub aside: Option<Aside>,
+    /// Its target answered; the answer is that a check did not pass or could not be made.
+    pub answered: bool,
 }
 
 impl Ended {
     fn of(end: End, usage: Usage) -> Ended {
-        Ended { end, usage, refusal: None, filtered: None, estimate: None, obstacle: None, aside: None }
+        Ended {
+            end,
+            usage,
+            refusal: None,
+            filtered: None,
+            estimate: None,
+            obstacle: None,
+            aside: None,
+            answered: false,
+        }
     }
 
     pub fn hindered(obstacle: Obstacle, usage: Usage) -> Ended {
@@ -194,6 +205,9 @@ impl Attempt {
             Ok(written) => written,
             Err(refused) => return Ended::refused(refused, usage),
         };
+        if let Some(end) = self.not_passed(&result) {
+            return Ended { answered: true, ..Ended::of(end, usage) };
+        }
         if let Some(end) = self.unmet(&result).await {
             return Ended::of(end, usage);
         }

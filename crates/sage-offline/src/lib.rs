@@ -18,7 +18,8 @@ mod walk;
 mod words;
 
 pub use finding::{Claim, Finding, Report};
-pub use request::{Request, Trouble};
+pub use request::{Before, Request, Trouble};
+pub use verify::Baseline;
 pub use walk::{File, Tree};
 pub use words::{share, terms};
 

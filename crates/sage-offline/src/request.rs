@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use crate::verify::Baseline;
+
 /// One operation on one project.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -29,6 +31,21 @@ pub struct Request {
     pub absent: Option<String>,
     /// When the run began, in seconds since the epoch.
     pub run_began_s: Option<u64>,
+    /// The project when the run began.
+    pub before: Before,
+    /// Why the commands of sage.toml cannot be trusted.
+    pub doubt: Option<String>,
+}
+
+/// How the project was when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    /// There is no run, or the check is made in a worktree: only git is asked.
+    #[default]
+    Unasked,
+    /// It should be known.
+    Lost,
+    Known(Box<Baseline>),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -132,9 +132,10 @@ impl Git {
         }
     }
 
-    /// Whether `now` has a commit that `before` has not; `None` where git does not say.
-    pub async fn new_commits(&self, cwd: &Path, before: &str, now: &str) -> Option<bool> {
-        let args = ["rev-list", "--max-count=1", now, "--not", before];
+    /// Whether `now` has a commit that none of `before` has; `None` where git does not say.
+    pub async fn new_commits<S: AsRef<str>>(&self, cwd: &Path, before: &[S], now: &str) -> Option<bool> {
+        let mut args = vec!["rev-list", "--ignore-missing", "--max-count=1", now, "--not"];
+        args.extend(before.iter().map(S::as_ref));
         let found = self.ask(cwd, args).await.ok()?.ok()?;
         Some(!found.is_empty())
     }

@@ -69,7 +69,7 @@ impl Lease {
     async fn has_moved(&self) -> bool {
         let Record { base, commit, path, .. } = &self.record;
         match commit {
-            Some(commit) => self.git.new_commits(path, base, commit).await.unwrap_or(true),
+            Some(commit) => self.git.new_commits(path, &[base], commit).await.unwrap_or(true),
             None => false,
         }
     }

@@ -9,6 +9,8 @@ use crate::template::{Kind, Operation};
 
 /// Pools of this name have one unit each: a session.
 pub const SESSION_POOL: &str = "session:";
+/// The built-in agent that calls no model.
+const OFFLINE: &str = "offline";
 
 /// Number of a demand. The first one asks for nothing but a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,8 +87,11 @@ impl Run {
         let mut targets = demand.targets.clone();
         if let Some(agent) = self.agent_of(id) {
             let provider = self.settings.providers.get(agent).map_or(agent, String::as_str);
-            targets.push(format!("provider:{provider}"));
-            targets.push(format!("agent:{agent}"));
+            // Sage's own code has no outage and no quota.
+            if provider != OFFLINE {
+                targets.push(format!("provider:{provider}"));
+                targets.push(format!("agent:{agent}"));
+            }
             targets.extend(demand.model.iter().map(|model| format!("model:{model}")));
         }
         targets

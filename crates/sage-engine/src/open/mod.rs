@@ -211,6 +211,8 @@ pub enum Notice {
     ResultsLost(Vec<String>),
     /// Results can neither be taken from nor kept in the cache: the run does without.
     NoCache(String),
+    /// The project changed since these checks passed: they are made again.
+    Rechecked(Vec<String>),
     /// What these finished steps were made from has changed since.
     Drifted {
         feature: String,
@@ -286,6 +288,8 @@ pub struct ResumeRequest {
     pub after_reboot: bool,
     /// Finished steps with `cache` whose agent or declared files are others now run again.
     pub refresh: bool,
+    /// The project's files changed while the run stood still: checks that passed are made again.
+    pub recheck: bool,
 }
 
 /// A run as its journal tells it, without owning it.

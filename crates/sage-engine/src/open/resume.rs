@@ -61,7 +61,13 @@ impl Engine {
         if !again.is_empty() {
             notices.push(Notice::ResultsLost(again));
         }
-        let stale = if refresh { drifted } else { Vec::new() };
+        let mut stale = if refresh { drifted } else { Vec::new() };
+        if request.recheck && request.edit.is_none() && self.refuse_unanswered(&run, false).is_ok() {
+            let checks = run.standing_checks().into_iter().map(|id| run.step(id).path.to_string());
+            let checks: Vec<String> = checks.collect();
+            stale.extend(checks.iter().cloned());
+            notices.extend((!checks.is_empty()).then_some(Notice::Rechecked(checks)));
+        }
         self.change(&mut run, &mut journal, Change { edit: request.edit, from: request.from, stale }, now)?;
         let unattended = request.unattended.is_some();
         if !unattended {

@@ -37,12 +37,13 @@ pub(super) struct Over {
     estimate: Option<Estimate>,
     pub crowded: Option<Crowded>,
     aside: Option<Aside>,
+    answered: bool,
 }
 
 impl RunLoop {
     pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
-        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside } = ended;
+        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside, answered } = ended;
         if obstacle.is_none() && !matches!(end, End::Stopped) {
             self.relieve();
         }
@@ -51,7 +52,7 @@ impl RunLoop {
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
         let crowded = Crowded::of(live.crowd.total());
-        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside };
+        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside, answered };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -113,7 +114,10 @@ impl RunLoop {
         // What the machine lacks is not its targets' fault.
         let hindered = matches!(end, End::Failed { class: FailureClass::System, .. });
         let (failure, message) = match end {
-            End::Failed { class, message, .. } if !hindered => (Some(*class), message.clone()),
+            // A check that says no is an answer: its targets work.
+            End::Failed { class, message, .. } if !hindered && !over.answered => {
+                (Some(*class), message.clone())
+            }
             _ => (None, String::new()),
         };
         // A stall or a budget that ended it: the first is the target's fault, the second is not.

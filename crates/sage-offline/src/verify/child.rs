@@ -15,8 +15,33 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Enough to find all failures of a large run; older output is dropped.
+/// Enough to find all failures of a large run; of older output, only lines that may tell of tests or failures are kept.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
+const TOLD_BYTES: usize = 512 * 1024;
+/// Words of lines that say how something ended, in small letters.
+const TELLING: &[&str] = &[
+    "fail",
+    "error",
+    "not ok",
+    "pass",
+    "tests",
+    "test result",
+    "not found",
+    "==",
+    "ran ",
+    "ok (",
+    "✖",
+    "✔",
+    "●",
+    "example",
+    "ignored",
+    "# skipped",
+    "# todo",
+    "1..",
+    "ok ",
+    "skipped",
+    "panicked",
+];
 /// How often is looked whether it has ended: no longer than a person notices.
 const LOOK: Duration = Duration::from_millis(15);
 /// What is still in the pipes after the group is dead is read within this time.
@@ -35,6 +60,17 @@ pub struct Ended {
     pub duration_ms: u64,
     /// Both streams as they came, without colours.
     pub output: String,
+    /// Something in it that may matter was dropped.
+    pub is_cut: bool,
+}
+
+/// The output as far as it is kept.
+#[derive(Default)]
+struct Kept {
+    /// Lines of what was dropped.
+    told: Vec<u8>,
+    last: Vec<u8>,
+    is_cut: bool,
 }
 
 /// Commands of one folder run one after the other, also those of other steps: they fight over the same files. The folder
@@ -78,12 +114,12 @@ pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended>
         end_group(&child);
         let _ = child.wait();
     })?;
-    let mut output = Vec::new();
+    let mut output = Kept::default();
     let (status, timed_out) = wait(&mut child, &chunks, &mut output, started + limit)?;
     end_group(&child);
     let drained = Instant::now() + DRAIN;
     while let Ok(chunk) = chunks.recv_timeout(drained.saturating_duration_since(Instant::now())) {
-        keep(&mut output, &chunk);
+        output.keep(&chunk);
     }
     let _ = std::fs::remove_dir_all(&caches);
     Ok(Ended {
@@ -91,19 +127,20 @@ pub fn run(command: &str, dir: &Path, limit: Duration) -> std::io::Result<Ended>
         signal: status.and_then(|status| status.signal()).filter(|_| !timed_out),
         timed_out,
         duration_ms: started.elapsed().as_millis() as u64,
-        output: plain(&String::from_utf8_lossy(&output)),
+        output: plain(&String::from_utf8_lossy(&[output.told, output.last].concat())),
+        is_cut: output.is_cut,
     })
 }
 
 fn wait(
     child: &mut Child,
     chunks: &Receiver<Vec<u8>>,
-    output: &mut Vec<u8>,
+    output: &mut Kept,
     end: Instant,
 ) -> std::io::Result<(Option<ExitStatus>, bool)> {
     loop {
         while let Ok(chunk) = chunks.recv_timeout(LOOK) {
-            keep(output, &chunk);
+            output.keep(&chunk);
             if Instant::now() >= end {
                 break;
             }
@@ -148,10 +185,32 @@ fn end_group(child: &Child) {
     }
 }
 
-fn keep(output: &mut Vec<u8>, chunk: &[u8]) {
-    output.extend_from_slice(chunk);
-    if output.len() > 2 * KEPT_BYTES {
-        output.drain(..output.len() - KEPT_BYTES);
+impl Kept {
+    fn keep(&mut self, chunk: &[u8]) {
+        self.last.extend_from_slice(chunk);
+        if self.last.len() > 2 * KEPT_BYTES {
+            let excess = self.last.len() - KEPT_BYTES;
+            let line = self.last[..excess].iter().rposition(|byte| b"\n\r".contains(byte));
+            // A line without an end may be anything.
+            self.is_cut |= line.is_none();
+            let dropped: Vec<u8> = self.last.drain(..line.map_or(excess, |at| at + 1)).collect();
+            self.condense(&String::from_utf8_lossy(&dropped));
+        }
+    }
+
+    fn condense(&mut self, dropped: &str) {
+        for line in dropped.split(['\n', '\r']) {
+            let small = line.to_lowercase();
+            if !TELLING.iter().any(|word| small.contains(word)) {
+                continue;
+            }
+            if self.told.len() + line.len() > TOLD_BYTES {
+                self.is_cut = true;
+                return;
+            }
+            self.told.extend_from_slice(line.as_bytes());
+            self.told.push(b'\n');
+        }
     }
 }
 
@@ -216,5 +275,16 @@ mod tests {
         let ended = sh("yes | head -c 9000000; echo end", 60_000);
         assert!(ended.output.len() <= 2 * KEPT_BYTES, "{}", ended.output.len());
         assert!(ended.output.ends_with("end\n"));
+        assert!(!ended.is_cut);
+    }
+
+    // covers: P4
+    #[test]
+    fn failures_at_the_start_of_a_long_output_are_kept() {
+        let ended = sh("echo '--- FAIL: TestA (0.00s)'; yes | head -c 9000000; echo end", 60_000);
+        assert!(ended.output.starts_with("--- FAIL: TestA (0.00s)\n"));
+        assert!(!ended.is_cut);
+        let ended = sh("yes 'it may fail' | head -c 9000000", 60_000);
+        assert!(ended.is_cut, "more of it than is kept");
     }
 }

@@ -6,6 +6,7 @@
 //! `passed` is true only if all of it ran and said so, and false only if a program said no. No command, a program that is
 //! not installed, no tests, tests that no command runs, no end in time: `passed` is null, with the reason.
 
+mod baseline;
 mod child;
 mod failures;
 mod family;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use crate::parts::{self, Side};
 use crate::request::{Request, Trouble};
 use crate::walk::Tree;
+pub use baseline::Baseline;
 use order::{Chosen, Order};
 use verdict::{Ran, Verdict};
 
@@ -39,7 +41,11 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
     if let Some(why) = &request.absent {
         return Ok(Verdict::nothing(format!("Nothing to run: {why}.")).into_result());
     }
-    let verdict = match order::chosen(request, what, &tree)? {
+    let chosen = order::chosen(request, what, &tree)?;
+    if let Some(why) = request.doubt.as_ref().filter(|_| !order::names_its_own(request)) {
+        return Ok(Verdict::not_made(why.clone()).into_result());
+    }
+    let verdict = match chosen {
         Chosen::Nothing => {
             Verdict::nothing(format!("Nothing to run: sage.toml says that there is no {what} command."))
         }
@@ -139,6 +145,7 @@ fn run_all(orders: &[Order], project: &Path, limit: Duration) -> Result<Vec<Ran>
         let unreadable = |source| Trouble::Unreadable { path: dir.clone(), source };
         let ran = match order.missing_program(project) {
             Some(program) => Ran::not_run(order, format!("`{program}` is not installed")),
+            None if order.is_comment() => Ran::not_run(order, "it is only a comment".to_string()),
             None if left.is_zero() => Ran::not_run(order, "no time was left".to_string()),
             None => match child::alone_in(&dir, limit).map_err(unreadable)? {
                 None => Ran::not_run(order, "commands of another step still run in its folder".to_string()),

@@ -40,6 +40,7 @@ pub enum Chosen {
 impl Order {
     /// The program that it starts, if that is nowhere on the path.
     pub fn missing_program(&self, project: &Path) -> Option<String> {
+        (!self.is_comment()).then_some(())?;
         let is_setting = |word: &&str| word.contains('=') && !word.starts_with(['/', '.']);
         let program = self.line.split_whitespace().find(|word| !is_setting(word))?;
         let plain = program.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c));
@@ -50,6 +51,11 @@ impl Order {
             false => path_folders().iter().any(|folder| folder.join(program).is_file()),
         };
         (!found).then(|| program.to_string())
+    }
+
+    /// There is no command in it.
+    pub fn is_comment(&self) -> bool {
+        self.line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
     }
 
     pub fn family(&self) -> Family {
@@ -77,6 +83,11 @@ pub fn chosen(request: &Request, what: &str, tree: &Tree) -> Result<Chosen, Trou
         None => {}
     }
     Ok(Chosen::Found(found(tree, what, part(request)?)))
+}
+
+/// The step itself says what to run, so sage.toml does not matter.
+pub fn names_its_own(request: &Request) -> bool {
+    given(request.params.get("commands"), "").is_ok_and(|given| !given.is_empty())
 }
 
 fn found(tree: &Tree, what: &str, part: Option<Side>) -> Vec<Order> {

@@ -1,6 +1,7 @@
 //! Only the tests that have to do with what changed, where the framework lets one choose; else all of them.
 //!
-//! What changed is what the steps before say (`filesChanged`), else what git says, else the files near the title.
+//! What changed is what git says since the run began, and what the steps before say (`filesChanged`). Their word alone
+//! is not enough: without git, all tests run.
 
 use std::path::Path;
 
@@ -48,19 +49,24 @@ fn within<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
 }
 
 fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
-    let exists = |path: &String| tree.find(path).is_some();
-    let told: Vec<String> = draft::changed_files(request).into_iter().filter(exists).collect();
-    if !told.is_empty() {
-        return (told, "the files that steps before changed");
+    let Some(mut files) = git_changes(&request.project) else { return (Vec::new(), "") };
+    files.extend(super::weakened::committed_since(request));
+    // Tests of a file that is gone cannot be chosen.
+    if files.iter().any(|path| !request.project.join(path).exists()) {
+        return (Vec::new(), "");
     }
-    let seen: Vec<String> = git_changes(&request.project).into_iter().filter(exists).collect();
-    if !seen.is_empty() {
-        return (seen, "the files that differ from git's HEAD");
+    files.extend(draft::changed_files(request));
+    let source = if files.is_empty() { "the files near the title" } else { "the files that changed" };
+    if files.is_empty() {
+        files = draft::near_paths(request);
     }
-    (draft::near_paths(request), "the files near the title")
+    files.retain(|path| tree.find(path).is_some());
+    files.sort();
+    files.dedup();
+    (files, source)
 }
 
-fn git_changes(project: &Path) -> Vec<String> {
+fn git_changes(project: &Path) -> Option<Vec<String>> {
     // In a submodule git would be run with settings of its own.
     let status = [
         "status",
@@ -70,12 +76,12 @@ fn git_changes(project: &Path) -> Vec<String> {
         "--no-renames",
         "--ignore-submodules=dirty",
     ];
-    let Ok(text) = git(project, &status) else { return Vec::new() };
+    let text = git(project, &status).ok()?;
     // Paths are relative to the repository, which may lie above the project.
     let prefix = git(project, &["rev-parse", "--show-prefix"]).unwrap_or_default();
     let prefix = prefix.trim_end_matches('\n');
     let paths = text.split('\0').filter_map(|entry| entry.get(3..)?.strip_prefix(prefix));
-    paths.map(str::to_string).collect()
+    Some(paths.map(str::to_string).collect())
 }
 
 /// The same command for the tests of `files` only.
@@ -246,7 +252,7 @@ mod tests {
         }
         git(&["config", "filter.odd=name.required", "true"]);
         std::fs::write(project.join("old.rs"), "y").unwrap();
-        assert_eq!(git_changes(&project), ["old.rs", "new.rs"]);
+        assert_eq!(git_changes(&project).unwrap(), ["old.rs", "new.rs"]);
         assert!(!top.join("ran").exists(), "a program that the repository names was run");
     }
 }

@@ -59,3 +59,31 @@ pub fn ignored(output: &str) -> Option<String> {
     let is_it = |line: &&str| line.starts_with("make") && line.ends_with("(ignored)");
     output.lines().find(is_it).map(|line| line.trim().to_string())
 }
+
+/// Errors of compilers and bundlers: `error TS2322` and webpack's `ERROR in ./src/a.js`.
+pub fn reported(output: &str) -> Option<String> {
+    let is_it = |line: &&str| {
+        let number = line.split_once("error TS").map(|(_, rest)| rest);
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            || line.starts_with("ERROR in ")
+    };
+    output.lines().find(is_it).map(|line| line.trim().to_string())
+}
+
+/// A shell did not find a program and went on: `sh: 1: pytest: not found`, `run.sh: line 3: jest: command not found`.
+pub fn not_found(output: &str) -> Option<String> {
+    let is_it = |line: &&str| {
+        let parts: Vec<&str> = line.trim().split(": ").collect();
+        let Some((last, before)) = parts.split_last() else { return false };
+        let place = |part: &&str| part.strip_prefix("line ").unwrap_or(part).parse::<usize>().is_ok();
+        let shell = |who: &str| SHELLS.contains(&who.rsplit('/').next().unwrap_or(who));
+        match (before, *last) {
+            ([_, at, _], "not found" | "command not found") => place(at),
+            ([who, _], "not found" | "command not found") => shell(who),
+            _ => false,
+        }
+    };
+    output.lines().find(is_it).map(|line| line.trim().to_string())
+}
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];

@@ -160,6 +160,13 @@ fn no_tests_are_not_a_success() {
         ("make: Nothing to be done for 'test'.", 0),
         ("make: 'test' is up to date.", 0),
         ("> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s", 0),
+        ("1 skipped in 0.02s", 0),
+        ("Ran 1 test in 0.1s\n\nOK (expected failures=1)", 0),
+        ("1..1\nok 1 adds # skip later", 0),
+        ("2 examples, 0 failures, 2 pending", 0),
+        ("# tests 1\n# pass 0\n# fail 0\n# skipped 0\n# todo 1", 0),
+        ("# Subtest: /p/empty.test.js\nok 1 - /p/empty.test.js\n# tests 1\n# pass 1\n# fail 0", 0),
+        ("✔ empty.test.js (35.1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0", 0),
     ];
     for (output, code) in outputs {
         let told = unknown(printing(output, code));
@@ -186,12 +193,27 @@ fn an_exit_code_of_0_beside_failures_is_not_believed() {
         "--- FAIL: TestTotal (0.00s)\nFAIL\texample.com/x\t0.003s",
         "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0",
         "make: [Makefile:2: test] Error 1 (ignored)",
+        // The first of two is red.
+        "# tests 2\n# pass 1\n# fail 1\n# tests 1\n# pass 1\n# fail 0",
+        "=== 1 failed in 0.1s ===\n=== 3 passed in 0.1s ===",
+        "Tests:  1 failed, 1 total\nTests:  1 passed, 1 total",
+        "Test Suites: 1 failed, 1 passed, 2 total\nTests:       1 passed, 1 total",
+        "src/gone.ts(3,5): error TS2322: no.\n# tests 1\n# pass 1\n# fail 0",
+        "not ok 2 - adds up\n# tests 2\n# pass 2\n# fail 0",
+        // Without rulers, dashes, or in other languages.
+        "1 failed, 1 passed in 0.02s",
+        "1..2\nok 1 adds\nnot ok 2 sums",
+        "3 examples, 1 failure",
+        "Tests: 3, Assertions: 3, Failures: 1.",
+        "# tests 2\n# pass 1\n# fail 0\n# cancelled 1",
     ];
     for output in outputs {
         let told = unknown(printing(output, 0));
         assert!(told.contains("it ended with exit code 0, but"), "{output}: {told}");
         failed(printing(output, 1));
     }
+    let webpack = json!({"commands": ["echo 'ERROR in ./src/a.js 1:2'"]});
+    unknown(ask("build.verify", &project(&[]), webpack, json!({})));
     let build = json!({"commands": ["echo 'src/a.c:5:2: error: expected a thing'; true"]});
     unknown(ask("build.verify", &project(&[("src/a.c", "x\n")]), build, json!({})));
 }
@@ -209,6 +231,51 @@ fn a_tool_that_is_missing_behind_another_one_is_not_a_failed_test() {
     for (output, code) in outputs {
         let result = printing(output, code).unwrap();
         assert_eq!((&result["ran"], &result["passed"]), (&json!(false), &json!(null)), "{output}: {result}");
+    }
+}
+
+// covers: P4
+#[test]
+fn a_missing_program_is_not_hidden_by_an_exit_code_of_0() {
+    for command in
+        ["cd . && frobnicate || true", "bash -c 'frobnicate; true'", "(frobnicate); echo '1 passed in 0.1s'"]
+    {
+        let told = unknown(ask("test.run", &project(&[]), json!({"commands": [command]}), json!({})));
+        assert!(told.contains("but a program is missing: "), "{command}: {told}");
+    }
+    let told = unknown(ask("test.run", &project(&[]), json!({"commands": ["# only a comment"]}), json!({})));
+    assert!(told.contains("not run: it is only a comment"), "{told}");
+}
+
+// covers: P4
+#[test]
+fn tests_that_pass_are_counted_over_all_runs() {
+    let outputs = [
+        ("2 passed, 1 warning in 0.02s", 2),
+        ("=== 2 passed in 0.1s ===\n=== 3 passed, 1 skipped in 0.1s ===", 5),
+        ("# tests 2\n# pass 2\n# fail 0\n# tests 3\n# pass 2\n# fail 0\n# skipped 1", 4),
+        ("1..2\nok 1 adds\nok 2 sums", 2),
+        ("3 examples, 0 failures", 3),
+        ("OK (3 tests, 4 assertions)", 3),
+        ("not ok 2 - later # TODO\n# tests 2\n# pass 1\n# fail 0\n# todo 1", 1),
+    ];
+    for (output, count) in outputs {
+        passed(printing(output, 0));
+        assert_eq!(failures::counts(output), Some(failures::Counts { ran: count, failed: 0 }), "{output}");
+    }
+}
+
+// covers: P4
+#[test]
+fn commands_that_changed_during_the_run_are_not_made() {
+    let dir = python(true);
+    let doubt = Some("[checks] changed".to_string());
+    for named in [Some(vec!["true".to_string()]), Some(Vec::new()), None] {
+        let request = request("test.run", &dir, json!({}), json!({}));
+        assert_eq!(
+            unknown(crate::perform(&Request { named, doubt: doubt.clone(), ..request })),
+            "[checks] changed"
+        );
     }
 }
 
@@ -371,7 +438,7 @@ fn tests_that_were_removed_or_switched_off_are_not_a_pass() {
     .unwrap();
     let told = unknown(check());
     assert!(told.contains("1 test was removed or switched off since commit"), "{told}");
-    assert!(told.contains("`tests/test_cart.py` (1 before, 0 now)"), "{told}");
+    assert!(told.contains("switched off in `tests/test_cart.py`"), "{told}");
     // A commit hides nothing.
     std::fs::remove_file(&path).unwrap();
     git(&dir, BEFORE_S, &["add", "-A"]);
@@ -400,13 +467,23 @@ fn a_command_that_was_made_harmless_is_not_a_pass() {
 #[test]
 fn only_the_tests_of_what_changed_are_run_again() {
     let steps = json!({"implementation/fix": {"filesChanged": ["shop/stock.py"]}});
+    // The word of a step is not enough.
+    failed(ask("test.regression", &python(true), json!({}), steps.clone()));
+    let dir = python(true);
+    git(&dir, BEFORE_S, &["init", "-q"]);
+    git(&dir, BEFORE_S, &["add", "-A"]);
+    git(&dir, BEFORE_S, &["commit", "-q", "-m", "x"]);
     // The cart is broken, but nothing of it changed.
-    let result = passed(ask("test.regression", &python(true), json!({}), steps));
+    let result = passed(ask("test.regression", &dir, json!({}), steps.clone()));
     assert_eq!(result["commands"][0]["command"], "python3 -m unittest tests/test_stock.py");
     let summary = result["summary"].as_str().unwrap();
     assert!(summary.contains("1 test ran, 0 failed."), "{summary}");
+    assert!(summary.contains("Chosen for the files that changed: `shop/stock.py`."), "{summary}");
+    // It did, and the step does not say so.
+    std::fs::write(dir.path().join("shop/cart.py"), "def total(a, b):\n    return a * b\n").unwrap();
+    let (summary, _) = failed(ask("test.regression", &dir, json!({}), steps));
     assert!(
-        summary.contains("Chosen for the files that steps before changed: `shop/stock.py`."),
+        summary.contains("Chosen for the files that changed: `shop/cart.py`, `shop/stock.py`."),
         "{summary}"
     );
 }

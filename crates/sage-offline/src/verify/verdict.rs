@@ -74,12 +74,22 @@ impl Ran {
         if let Some(failed) = counts.map(|counts| counts.failed).filter(|failed| *failed > 0) {
             return Some(format!("it ended with exit code 0, but reports {failed} failed"));
         }
-        if let Some(line) = signs::ignored(output) {
+        if let Some(line) = signs::not_found(output) {
+            return Some(format!("it ended with exit code 0, but a program is missing: {line}"));
+        }
+        if let Some(line) = signs::ignored(output).or_else(|| signs::reported(output)) {
             return Some(format!("it ended with exit code 0, but a part of it failed: {line}"));
         }
+        if self.ended.as_ref().is_some_and(|ended| ended.is_cut) {
+            return Some("its output is too long to be read whole".to_string());
+        }
+        // Where tests were counted, their own words decide: they may print errors on purpose.
         let unread = what == "build" || counts.is_none();
-        (unread && self.names_failures(project))
-            .then(|| "it ended with exit code 0, but its output has failures".to_string())
+        let named = match unread {
+            true => self.names_failures(project),
+            false => !failures::of_tests(output, project, &self.order.folder).is_empty(),
+        };
+        named.then(|| "it ended with exit code 0, but its output has failures".to_string())
     }
 
     fn names_failures(&self, project: &Path) -> bool {
@@ -177,6 +187,11 @@ impl Verdict {
     /// There is nothing to check, for a reason that somebody has given or that can be seen.
     pub fn nothing(summary: String) -> Verdict {
         Verdict { summary, nothing: true, ..Verdict::default() }
+    }
+
+    /// Nothing was run, and something should have been.
+    pub fn not_made(summary: String) -> Verdict {
+        Verdict { summary, ..Verdict::default() }
     }
 
     pub fn names_commands(&self) -> bool {

@@ -15,12 +15,12 @@ use sage_engine::run_loop::Interrupter;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::background;
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::notes;
 use super::tickets::belong;
 use super::worktrees;
+use super::{background, baseline};
 use crate::command_line::sage;
 use crate::display::{self, Display, Mode, Options, Style, Voice};
 
@@ -77,6 +77,7 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
     if !forked {
         belong::began(engine, &owned.run_loop.run().inputs, &owned.run_loop.run().id);
     }
+    baseline::begin(&engine.project, owned.run_loop.run());
     if let Some(warning) = engine.limits.warning() {
         eprintln!("note: {warning}");
     }
@@ -98,6 +99,9 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
         result
     });
     shown.finish();
+    if let Ok(run) = &result {
+        baseline::leave(&engine.project, run);
+    }
     for note in engine.executor.take_notes() {
         eprintln!("note: {}", printable(&note));
     }

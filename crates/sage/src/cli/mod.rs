@@ -4,6 +4,7 @@ mod agent_choice;
 mod agents;
 pub(crate) mod answer;
 pub(crate) mod background;
+pub(crate) mod baseline;
 mod bench;
 mod breakers;
 mod budget;

@@ -80,6 +80,9 @@ fn of_notice(notice: &Notice) -> Vec<Note> {
             let again = sage("resume").arg(feature).arg("--refresh").comment("runs them again");
             vec![Note::new(text).hint(again)]
         }
+        Notice::Rechecked(steps) => {
+            note(format!("files of the project changed; these checks are made again: {}", steps.join(", ")))
+        }
         Notice::CheckpointFromBackup(why) => note(format!("used the backup of the checkpoint: {why}")),
         Notice::Repaired(repaired) => {
             let head = Note::warning(format!("{}; repaired the run from what is left", repaired.why));

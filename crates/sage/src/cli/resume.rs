@@ -11,7 +11,6 @@ use sage_core::template::Template;
 use sage_engine::open::{Engine, OpenError, ResumeRequest, Resumed};
 use serde_json::Map;
 
-use super::background;
 use super::catalog::Catalog;
 use super::context::Context;
 use super::drive::{self, Show};
@@ -19,6 +18,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::notes::{self, Note};
 use super::preflight::{check_agents, check_programs, check_run_trust, check_trust};
+use super::{background, baseline};
 use super::{diagnostics, feature, inputs, warnings};
 use crate::command_line::{sage, tell};
 use crate::display::template_name;
@@ -118,6 +118,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         settings,
         no_wait,
         refresh: args.refresh,
+        recheck: baseline::changed(&engine, &feature),
         ..ResumeRequest::default()
     };
     match engine.resume(&feature, request)? {
@@ -152,7 +153,13 @@ fn supervised(
 ) -> Result<ExitCode, Failure> {
     background::leave_terminal()?;
     let unattended = Some(run.clone());
-    let request = ResumeRequest { no_wait, unattended, after_reboot, ..ResumeRequest::default() };
+    let request = ResumeRequest {
+        no_wait,
+        unattended,
+        after_reboot,
+        recheck: baseline::changed(engine, feature),
+        ..ResumeRequest::default()
+    };
     let show = Show { quiet: true, unattended: true, ..Show::default() };
     let ended = match open_patiently(engine, feature, &request) {
         Ok(Resumed::Owned(owned)) => {

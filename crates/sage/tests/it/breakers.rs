@@ -112,3 +112,27 @@ fn one_at_a_time_finds_out_whether_it_is_well() {
     let text = String::from_utf8(state(&sage)).unwrap();
     assert!(text.contains(r#""state":"closed""#), "{text}");
 }
+
+// covers: R7, P4
+#[test]
+fn red_checks_are_answers_and_open_no_breaker() {
+    let text = |agent: &str, params: &str| {
+        format!(
+            "name: t\nphases:\n  - id: p\n    operations:\n      - id: each\n        type: test.run\n        agent: {agent}\n        \
+             retry: 1\n        foreach: \"[range(7)]\"\n        params: {params}\n"
+        )
+    };
+    let offline = text("offline", "{ commands: ['echo x >> called; exit 1'] }");
+    let sage = Sage::new().template("t", &offline);
+    sage.sage("run x -t t --parallel 1 --no-wait -q").exit(1);
+    assert_eq!(sage.lines("called").len(), 7);
+    // Also where another agent makes the check.
+    for said in ["{ ran: true, passed: false, summary: red }", "{ ran: false, passed: null, summary: none }"]
+    {
+        let sage = Sage::new().template("t", &text("fake", &format!("{{ script: [{{ result: {said} }}] }}")));
+        let told = sage.sage("run x -t t --parallel 1 --no-wait");
+        assert_eq!(told.stdout.matches("] started").count(), 7, "{}", told.stdout);
+        let told = sage.sage("breakers").exit(0);
+        assert!(!told.stdout.contains(" open "), "{}", told.stdout);
+    }
+}

@@ -152,6 +152,7 @@ fn a_project_can_say_that_it_has_nothing_to_build() {
     sage.sage("config").exit(0).stdout_has("checks.build");
     // Only switched off: nothing was shown to work.
     sage.write("sage.toml", "[checks]\nbuild = false\ntest = false\n");
+    sage.write("cart.py", "x = 1\n");
     sage.sage("run y -t delivery -q").exit(0);
     sage.sage("skills save y").exit(2).stderr_has("whose checks ran and passed");
     sage.write("sage.toml", "[checks]\nbuild = true\n");
@@ -255,9 +256,83 @@ fn tests_that_an_agent_removes_or_makes_harmless_do_not_pass() {
         turn["run"] = json!(run);
         scripted(&sage, "implement.fix", turn);
         let told = sage.sage("run x -t bugfix").exit(4);
-        told.stdout_has("1 test was removed or switched off since commit");
+        told.stdout_has(
+            "1 test was removed or switched off since the run began: `test_total` in `test_cart.py`",
+        );
         assert_eq!(sage.state_of("x", "validation/tests"), "unknown", "{run}");
     }
+}
+
+/// A run of `bugfix` whose implementer runs this command.
+fn fixed_by(sage: &Sage, run: &str) {
+    let mut turn = done(json!({}));
+    turn["run"] = json!(run);
+    scripted(sage, "implement.fix", turn);
+}
+
+// covers: R6, P4
+#[test]
+fn tests_that_were_never_committed_are_missed_as_well() {
+    let removed = "removed or switched off since the run began";
+    let dummy = "sed -i s/test_total/test_nothing/ test_cart.py; sed -i s/assertEqual.*/assertTrue\\(True\\)/ test_cart.py";
+    let off =
+        "sed -i 's/    def test_total/    @unittest.skipIf(True, 1)\\n    def test_total/' test_cart.py";
+    for (repository, run) in [(false, dummy), (false, off), (true, "rm -rf .git test_cart.py")] {
+        let sage = python(false);
+        sage.write("test_other.py", GREEN);
+        if repository {
+            git(&sage, &["init", "-q"]);
+        }
+        fixed_by(&sage, run);
+        sage.sage("run x -t bugfix").exit(4).stdout_has(removed);
+        assert_eq!(sage.state_of("x", "validation/tests"), "unknown", "{run}");
+    }
+    // What is not known is not a pass.
+    let sage = python(true);
+    fixed_by(&sage, "echo x > a.txt; rm .sage/state/runs/*/baseline.json");
+    sage.sage("run x -t bugfix").exit(4).stdout_has("It is not known which tests there were");
+}
+
+// covers: R6, P4
+#[test]
+fn an_agent_does_not_choose_the_command_that_judges_it() {
+    for value in ["\"true\"", "false"] {
+        let sage = python(false);
+        fixed_by(&sage, &format!("echo '[checks]' >> sage.toml; echo 'test = {value}' >> sage.toml"));
+        let told = sage.sage("run x -t bugfix").exit(4);
+        told.stdout_has("[checks] of sage.toml changed while the run was under way");
+        // Nobody has looked at it since.
+        sage.sage("resume x -q").exit(4);
+        sage.write("sage.toml", "");
+        sage.sage("resume x").exit(1).stdout_has("validation/tests failed");
+    }
+}
+
+// covers: R6
+#[test]
+fn a_file_that_is_only_touched_is_no_implementation() {
+    let sage = python(true);
+    fixed_by(&sage, "touch cart.py test_cart.py");
+    sage.sage("run x -t bugfix").exit(3).stdout_has("nothing was implemented");
+    fixed_by(&sage, "echo >> cart.py");
+    sage.sage("run y -t bugfix -q").exit(0);
+}
+
+// covers: R4, P4
+#[test]
+fn a_check_that_passed_is_made_again_after_the_project_changed() {
+    let text = "name: t\nphases:\n  - { id: p, operations: { id: tests, type: test.run } }\n  \
+                - { id: q, dependencies: [p], operations: { id: ship, type: shell, params: { run: test -e shipped } } }\n";
+    let sage = python(true).template("t", text);
+    sage.sage("run x -t t -q").exit(1);
+    let told = sage.sage("resume x").exit(1);
+    assert!(!told.stdout.contains("p/tests started"), "nothing changed: {}", told.stdout);
+    sage.write("cart.py", "def total(a, b):\n    return a - b\n");
+    sage.write("shipped", "");
+    let told = sage.sage("resume x").exit(1).stdout_has("p/tests failed");
+    told.stderr_has("files of the project changed; these checks are made again: p/tests");
+    sage.write("cart.py", "def total(a, b):\n    return b + a\n");
+    sage.sage("resume x -q").exit(0);
 }
 
 // covers: R6
@@ -296,6 +371,8 @@ fn a_check_of_ones_own_has_to_say_that_it_passed() {
         (json!({"ran": true, "passed": false, "summary": "two are red"}), 1, "failed"),
         (json!({"ran": false, "passed": null, "summary": "no network"}), 4, "unknown"),
         (json!({"summary": "looks fine to me"}), 4, "unknown"),
+        (json!({"ran": false, "passed": true, "summary": "ok"}), 4, "unknown"),
+        (json!({"ran": true, "passed": true, "failures": ["a"], "summary": "ok"}), 4, "unknown"),
         (json!("all green"), 4, "unknown"),
     ];
     for (said, code, state) in verdicts {

@@ -42,6 +42,20 @@ fn head_has_to_move() {
 
 // covers: R6
 #[test]
+fn a_commit_that_was_there_before_is_not_new() {
+    for run in ["git checkout -q other", "git merge -q --ff-only other", "git reset -q --hard old"] {
+        let sage = repository().template("t", &template(MOVED, run));
+        commit(&sage);
+        git(&sage, &["checkout", "-q", "-b", "other"]);
+        commit(&sage);
+        git(&sage, &["tag", "old"]);
+        git(&sage, &["checkout", "-q", "main"]);
+        sage.sage("run x -t t").exit(1).stdout_has("expected a new commit, but there is none: HEAD is at ");
+    }
+}
+
+// covers: R6
+#[test]
 fn the_first_commit_of_a_repository_moves_head() {
     let runs = [
         (true, "git commit -q --allow-empty -m first", 0, ""),

@@ -186,7 +186,7 @@ phases:
       - { id: outside, type: agent, agent: stranger, session: far, prompt: y }
       - { id: tool, type: tool, params: { server: pages, tool: text, arguments: { text: hi } } }
       - { id: tree, type: shell, isolation: worktree, params: { run: "echo x > made" } }
-      - { id: file, type: shell, output: docs/out.md, params: { run: echo x } }
+      - { id: file, type: shell, output: docs/out.md, expect: { command: 'true' }, params: { run: echo x } }
       - { id: kept, type: shell, cache: true, params: { run: echo x } }
 "#;
     let sage = Sage::bare();

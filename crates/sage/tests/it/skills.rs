@@ -30,7 +30,7 @@ phases:
 {agents}  - id: use
     dependencies: [research]
     operations:
-      - {{ id: told, type: shell, needs: [look/skills, research/r3], params: {{ argv: [printf, "%s", "{{% set known = steps['look/skills'].result.known %}}{{% if known %}}known {{{{ known.results['research/r3'].answer }}}}{{% else %}}found {{{{ steps['research/r3'].result.answer }}}}{{% endif %}}"] }} }}
+      - {{ id: told, type: shell, needs: [look/skills, research/r3], expect: {{ command: "true" }}, params: {{ argv: [printf, "%s", "{{% set known = steps['look/skills'].result.known %}}{{% if known %}}known {{{{ known.results['research/r3'].answer }}}}{{% else %}}found {{{{ steps['research/r3'].result.answer }}}}{{% endif %}}"] }} }}
 "#
     );
     Sage::new().template("t", &text)
@@ -161,7 +161,8 @@ fn runs_are_counted_by_how_they_ended_also_in_the_background() {
 }
 
 fn one_step(operation: &str) -> Sage {
-    Sage::new().template("t", &format!("name: t\nphases:\n  - id: p\n    operations:\n{operation}"))
+    let check = "      - { id: check, type: shell, params: { run: ':' }, expect: { command: 'true' } }\n";
+    Sage::new().template("t", &format!("name: t\nphases:\n  - id: p\n    operations:\n{operation}{check}"))
 }
 
 #[track_caller]
@@ -196,6 +197,11 @@ fn only_what_succeeded_and_passed_its_checks_is_saved() {
         sage.sage("run x -t t").exit(0);
         not_saved(&sage, "x", "step `p/a`").stderr_has("whose checks passed");
     }
+    let text =
+        "name: t\nphases:\n  - id: p\n    operations: { id: a, type: shell, params: { run: echo x } }\n";
+    let unchecked = Sage::new().template("t", text);
+    unchecked.sage("run x -t t").exit(0);
+    not_saved(&unchecked, "x", "`x` has no check such as `test.run`").stderr_has("sage status x");
     let skipped = one_step(
         "      - { id: a, type: shell, when: \"false\", params: { run: \"true\" } }\n      - { id: b, type: shell, params: { run: \"echo hi\" } }\n",
     );

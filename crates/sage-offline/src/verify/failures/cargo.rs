@@ -63,6 +63,5 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
             Counts { ran: number_before(line, "passed").unwrap_or(0) + failed, failed }
         })
     };
-    let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
-    lines.iter().filter_map(count).reduce(sum)
+    lines.iter().filter_map(count).reduce(Counts::plus)
 }

@@ -36,6 +36,5 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         let (ran, failures, errors, skipped) = (next(), next(), next(), next());
         Some(Counts { ran: ran.saturating_sub(skipped), failed: failures + errors })
     };
-    let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
-    lines.iter().filter_map(count).reduce(sum)
+    lines.iter().filter_map(count).reduce(Counts::plus)
 }

@@ -9,6 +9,7 @@ mod jvm;
 mod node;
 mod place;
 mod python;
+mod ruby_php;
 
 use std::path::Path;
 
@@ -36,16 +37,27 @@ pub struct Counts {
     pub failed: usize,
 }
 
-/// All failures that the output tells of. `dir` is where the command ran, relative to the project.
-pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
+impl Counts {
+    pub fn plus(self, other: Counts) -> Counts {
+        Counts { ran: self.ran + other.ran, failed: self.failed + other.failed }
+    }
+}
+
+/// Failures in the words of test programs. `dir` is where the command ran, relative to the project.
+pub fn of_tests(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
     let places = Places { project, dir };
     let lines: Vec<&str> = output.lines().collect();
-    let mut found = Vec::new();
-    for family in [cargo::failures, python::failures, node::failures, go::failures, jvm::failures] {
-        found.extend(family(&lines, &places));
-    }
+    let families =
+        [cargo::failures, python::failures, node::failures, go::failures, jvm::failures, ruby_php::failures];
+    families.iter().flat_map(|family| family(&lines, &places)).collect()
+}
+
+/// All failures that the output tells of.
+pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
+    let mut found = of_tests(output, project, dir);
     if found.is_empty() {
-        found = place::compiler_errors(&lines, &places);
+        let lines: Vec<&str> = output.lines().collect();
+        found = place::compiler_errors(&lines, &Places { project, dir });
     }
     let mut kept: Vec<Failure> = Vec::new();
     for mut failure in found {
@@ -63,10 +75,8 @@ pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
 /// Nothing where no program said a number.
 pub fn counts(output: &str) -> Option<Counts> {
     let lines: Vec<&str> = output.lines().collect();
-    let all =
-        [cargo::counts, python::counts, node::counts, go::counts, jvm::counts].map(|family| family(&lines));
-    let sum = |a: Counts, b: Counts| Counts { ran: a.ran + b.ran, failed: a.failed + b.failed };
-    all.into_iter().flatten().reduce(sum)
+    let families = [cargo::counts, python::counts, node::counts, go::counts, jvm::counts, ruby_php::counts];
+    families.iter().filter_map(|family| family(&lines)).reduce(Counts::plus)
 }
 
 fn shortened(text: &str) -> String {

@@ -30,10 +30,17 @@ fn vitest(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix("FAIL  ").filter(|rest| rest.contains(" > ")).map(str::trim)
 }
 
-/// `not ok 3 - adds up`
+/// `not ok 3 - adds up`; bats has no dash. One that is marked as unfinished has not failed.
 fn tap(line: &str) -> Option<&str> {
-    let (number, name) = line.trim_start().strip_prefix("not ok ")?.split_once(" - ")?;
-    number.parse::<usize>().ok().map(|_| name.trim())
+    let (number, name) = line.trim_start().strip_prefix("not ok ")?.split_once(' ')?;
+    number.parse::<usize>().ok().filter(|_| !is_aside(name))?;
+    Some(name.trim_start_matches("- ").trim())
+}
+
+/// `# SKIP` and `# TODO` of TAP.
+fn is_aside(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.contains("# skip") || name.contains("# todo")
 }
 
 /// `✖ adds up (1.2ms)` with what went wrong below; the list of files at the end has none.
@@ -81,31 +88,75 @@ fn mocha(line: &str) -> Option<Counts> {
     }
 }
 
-/// `Tests: 1 failed, 2 passed, 3 total`; `Tests  1 failed | 2 passed (3)`; `# tests 3` with `# fail 1`.
+/// `Tests: 1 failed, 2 passed, 3 total`; `Tests  1 failed | 2 passed (3)`; `# tests 3` with `# fail 1`; plain TAP.
 pub fn counts(lines: &[&str]) -> Option<Counts> {
-    let mut counts: Option<Counts> = None;
-    for line in lines {
-        let line = line.trim_start();
-        let summary = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests  "));
-        if let Some(rest) = summary {
-            let failed = number_before(rest, "failed").unwrap_or(0);
-            counts = Some(Counts { ran: number_before(rest, "passed").unwrap_or(0) + failed, failed });
-            continue;
-        }
-        if let Some(more) = mocha(line) {
-            let known = counts.unwrap_or_default();
-            counts = Some(Counts { ran: known.ran + more.ran, failed: known.failed + more.failed });
-            continue;
-        }
-        let Some(rest) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) else { continue };
-        let number = |word: &str| rest.strip_prefix(word).and_then(|number| number.trim().parse().ok());
-        if let Some(ran) = number("tests ") {
-            counts = Some(Counts { ran, failed: 0 });
-        } else if let (Some(failed), Some(counts)) = (number("fail "), counts.as_mut()) {
-            counts.failed = failed;
-        } else if let (Some(skipped), Some(counts)) = (number("skipped "), counts.as_mut()) {
-            counts.ran = counts.ran.saturating_sub(skipped);
+    let mut found = Vec::new();
+    // Files that could not even be loaded have no tests that failed.
+    let mut suites = 0;
+    for line in lines.iter().map(|line| line.trim_start()) {
+        if let Some(rest) = after(line, &["Test Suites:", "Test Files  "]) {
+            suites += number_before(rest, "failed").unwrap_or(0);
+        } else if let Some(rest) =
+            after(line, &["Tests:", "Tests  "]).filter(|rest| !rest.contains("Assertions:"))
+        {
+            let failed = number_before(rest, "failed").unwrap_or(0).max(std::mem::take(&mut suites));
+            found.push(Counts { ran: number_before(rest, "passed").unwrap_or(0) + failed, failed });
+        } else if let Some(more) = mocha(line) {
+            found.push(more);
         }
     }
-    counts
+    found.extend((suites > 0).then_some(Counts { ran: suites, failed: suites }));
+    found.extend(node(lines).or_else(|| plain_tap(lines)));
+    found.into_iter().reduce(Counts::plus)
+}
+
+fn after<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {
+    starts.iter().find_map(|start| line.strip_prefix(start))
+}
+
+/// The sums of `node --test`, one block for each time it ran. A file without tests counts as a test there.
+fn node(lines: &[&str]) -> Option<Counts> {
+    let (mut counts, mut aside): (Option<Counts>, usize) = (None, 0);
+    for (at, line) in lines.iter().map(|line| line.trim_start()).enumerate() {
+        // The tests of a file stand above it, further in.
+        let is_empty = at == 0 || !lines[at - 1].starts_with("    ");
+        aside += usize::from(is_empty && is_file(line));
+        let Some(rest) = after(line, &["# ", "ℹ "]) else { continue };
+        let number =
+            |word: &str| rest.strip_prefix(word).and_then(|number| number.trim().parse::<usize>().ok());
+        if let Some(ran) = number("tests ") {
+            counts = Some(Counts { ran, failed: 0 }.plus(counts.unwrap_or_default()));
+        } else if let (Some(failed), Some(counts)) =
+            (number("fail ").or_else(|| number("cancelled ")), counts.as_mut())
+        {
+            counts.failed += failed;
+        } else if let Some(skipped) = number("skipped ").or_else(|| number("todo ")) {
+            aside += skipped;
+        }
+    }
+    counts.map(|counts| Counts { ran: counts.ran.saturating_sub(aside).max(counts.failed), ..counts })
+}
+
+/// `ok 2 - /project/empty.test.js` or `✔ empty.test.js (35ms)`
+fn is_file(line: &str) -> bool {
+    let tap = line.strip_prefix("ok ").and_then(|rest| rest.split_once(" - ")).map(|(_, name)| name);
+    let spec = line.strip_prefix("✔ ").map(|rest| rest.rsplit_once(" (").map_or(rest, |(name, _)| name));
+    let ends = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"];
+    tap.or(spec).is_some_and(|name| !name.contains(' ') && ends.iter().any(|end| name.ends_with(end)))
+}
+
+/// `1..2` with `ok 1 adds` and `not ok 2 sums`: bats, prove.
+fn plain_tap(lines: &[&str]) -> Option<Counts> {
+    let is_plan =
+        |line: &&str| line.strip_prefix("1..").is_some_and(|count| count.trim().parse::<usize>().is_ok());
+    lines.iter().any(is_plan).then_some(())?;
+    let test = |line: &&str| {
+        let (failed, rest) = match line.strip_prefix("not ok ") {
+            Some(rest) => (1, rest),
+            None => (0, line.strip_prefix("ok ")?),
+        };
+        let number = rest.split(' ').next().and_then(|number| number.parse::<usize>().ok());
+        number.filter(|_| !is_aside(rest)).map(|_| Counts { ran: 1, failed })
+    };
+    Some(lines.iter().filter_map(test).fold(Counts::default(), Counts::plus))
 }

@@ -1,6 +1,6 @@
 //! `pytest` and `unittest`.
 
-use super::{Counts, Failure, Places, number_before};
+use super::{Counts, Failure, Places};
 
 pub fn failures(lines: &[&str], places: &Places) -> Vec<Failure> {
     let mut found = unittest(lines, places);
@@ -65,36 +65,54 @@ fn last_place(trace: &[&str], places: &Places) -> Vec<String> {
     trace.iter().filter_map(place).next_back().into_iter().collect()
 }
 
-/// `Ran 10 tests in 0.1s` and `FAILED (failures=1, errors=2)`; `= 1 failed, 2 passed in 0.1s =`.
-/// Of `skipped=3, failures=1)`.
-fn skipped(facts: &str) -> usize {
-    let mut parts = facts.trim_end_matches(')').split(", ");
-    parts.find_map(|part| part.strip_prefix("skipped=")?.parse().ok()).unwrap_or(0)
+/// Of `skipped=3, expected failures=1)`: tests that did not pass.
+fn aside(facts: &str) -> usize {
+    of_facts(facts, &["skipped=", "expected failures="])
 }
 
+fn of_facts(facts: &str, names: &[&str]) -> usize {
+    let parts = facts.trim_end_matches(')').split(", ");
+    parts
+        .filter_map(|part| names.iter().find_map(|name| part.strip_prefix(name)?.parse::<usize>().ok()))
+        .sum()
+}
+
+/// `Ran 10 tests in 0.1s` and `FAILED (failures=1, errors=2)`; pytest's last line.
 pub fn counts(lines: &[&str]) -> Option<Counts> {
     let mut counts: Option<Counts> = None;
     for line in lines {
         if let Some(ran) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test")) {
             let ran = ran.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-            counts = Some(Counts { ran: counts.unwrap_or_default().ran + ran, ..counts.unwrap_or_default() });
+            counts = Some(Counts { ran, failed: 0 }.plus(counts.unwrap_or_default()));
         } else if let (Some(rest), Some(counts)) = (line.strip_prefix("OK ("), counts.as_mut()) {
-            counts.ran = counts.ran.saturating_sub(skipped(rest));
+            counts.ran = counts.ran.saturating_sub(aside(rest));
         } else if let (Some(rest), Some(counts)) = (line.strip_prefix("FAILED ("), counts.as_mut()) {
-            counts.ran = counts.ran.saturating_sub(skipped(rest));
-            let number = |part: &str| part.split('=').nth(1).and_then(|number| number.parse::<usize>().ok());
-            let wrong = rest.trim_end_matches(')').split(", ").filter(|part| !part.starts_with("skipped"));
-            counts.failed += wrong.filter_map(number).sum::<usize>();
-        } else if line.starts_with("==") && line.contains(" in ") {
-            let failed = number_before(line, "failed").unwrap_or(0)
-                + number_before(line, "error").unwrap_or(0)
-                + number_before(line, "errors").unwrap_or(0);
-            let ran = number_before(line, "passed").unwrap_or(0) + failed;
-            let other = ["no tests ran", "skipped", "deselected", "xfailed", "xpassed"];
-            if ran > 0 || other.iter().any(|word| line.contains(word)) {
-                counts = Some(Counts { ran, failed });
-            }
+            counts.ran = counts.ran.saturating_sub(aside(rest));
+            counts.failed += of_facts(rest, &["failures=", "errors=", "unexpected successes="]);
+        } else if let Some(more) = pytest(line) {
+            counts = Some(more.plus(counts.unwrap_or_default()));
         }
     }
     counts
+}
+
+/// `=== 1 failed, 2 passed in 0.12s ===`, with `-q` without the rulers.
+fn pytest(line: &str) -> Option<Counts> {
+    let (facts, time) = line.trim_matches(['=', ' ']).rsplit_once(" in ")?;
+    time.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
+    if facts == "no tests ran" {
+        return Some(Counts::default());
+    }
+    let (mut ran, mut failed) = (0, 0);
+    for fact in facts.split(", ") {
+        let (number, word) = fact.split_once(' ')?;
+        let number: usize = number.parse().ok()?;
+        match word {
+            "passed" => ran += number,
+            "failed" | "error" | "errors" => (ran, failed) = (ran + number, failed + number),
+            "skipped" | "deselected" | "xfailed" | "xpassed" | "warning" | "warnings" | "rerun" => {}
+            _ => return None,
+        }
+    }
+    Some(Counts { ran, failed })
 }

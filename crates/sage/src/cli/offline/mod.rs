@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sage_agents::OfflineAnswer as Answer;
-use sage_offline::{Request, Trouble};
+use sage_offline::{Before, Request, Trouble};
 use serde_json::{Map, Value};
 
+use super::baseline;
 use super::context::Context;
 
 /// Entry of the process; `args` are those after `__offline`.
@@ -46,10 +47,12 @@ fn with_commands(request: &Request) -> Result<Request, Trouble> {
     let text = |name: &str| request.params.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let context = context(request)?;
     let named = context.config.file.check_commands(what, text("part").unwrap_or("all"));
-    let mut request = Request { named, run_began_s: began_s(&run()), ..request.clone() };
+    let (before, doubt) = baseline::of(&context.project, &run());
+    let mut request = Request { named, run_began_s: began_s(&run()), before, doubt, ..request.clone() };
     if let Some(step) = text("of") {
         match worktree_of(&context, step)? {
-            Some(place) => request.project = place,
+            // It has what was committed, not all that was in the project.
+            Some(place) => (request.project, request.before) = (place, Before::Unasked),
             // One in which nothing was changed is gone.
             None => request.absent = Some(format!("`{step}` left no worktree")),
         }

@@ -159,18 +159,24 @@ fn named(run: &Run, from: &[String]) -> Result<Vec<StepId>, Failure> {
     Ok(ids)
 }
 
-/// Where a workflow has checks, one of them must have been made: a run that only skipped them has shown nothing.
+/// One check must have been made: a run without any has shown nothing.
 fn refuse_unmade_checks(run: &Run) -> Result<(), Failure> {
-    let checks: Vec<StepId> = run.step_ids().filter(|&id| run.operation(id).is_check()).collect();
+    let is_check = |&id: &StepId| {
+        let expect = run.operation(id).expect.as_ref();
+        run.operation(id).is_check() || expect.is_some_and(|expect| expect["command"].is_string())
+    };
+    let checks: Vec<StepId> = run.step_ids().filter(is_check).collect();
     let made = |id: &StepId| matches!(run.step(*id).state, State::Succeeded) && !run.step(*id).degraded;
-    match checks.first().filter(|_| !checks.iter().any(made)) {
-        None => Ok(()),
-        Some(&id) => Err(Failure::usage(format!(
-            "step `{}` did not run; skills are saved only from runs whose checks ran and passed",
-            run.step(id).path
-        ))
-        .hint(sage("result").arg(&run.feature).arg(run.step(id).path.as_ref()))),
+    if checks.iter().any(made) {
+        return Ok(());
     }
+    let rule = "skills are saved only from runs whose checks ran and passed";
+    Err(match checks.first() {
+        Some(&id) => Failure::usage(format!("step `{}` did not run; {rule}", run.step(id).path))
+            .hint(sage("result").arg(&run.feature).arg(run.step(id).path.as_ref())),
+        None => Failure::usage(format!("`{}` has no check such as `test.run`; {rule}", run.feature))
+            .hint(sage("status").arg(&run.feature)),
+    })
 }
 
 /// A run can succeed and its tests can have failed: what a step reports counts, too.
@@ -198,6 +204,9 @@ fn failed_check(value: &Value) -> Option<String> {
         Value::Array(items) => items.iter().find_map(failed_check),
         Value::Object(_) if value["passed"] == false || value["tests"]["passed"] == false => {
             Some("reports a check that did not pass".into())
+        }
+        Value::Object(_) if value["passed"] == true && value["ran"] == false => {
+            Some("reports a check that did not run".into())
         }
         Value::Object(_) => {
             let verdict = value["verdict"].as_str()?;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::SLOW;
 use super::client::{BOTH, Client, Era};
-use super::{QUICK, SLOW};
 use crate::dsl::{DEADLINE, Sage, wait_until};
 
 // covers: R16
@@ -58,7 +58,9 @@ fn handoffs_go_from_role_to_role() {
 // covers: R16, R12
 #[test]
 fn skills_are_saved_by_agents_and_approved_by_people() {
-    let sage = Sage::new().template("quick", QUICK);
+    let text = "name: quick\nphases:\n  - id: a\n    operations: { id: x, type: shell, params: { run: echo hello }, \
+                expect: { command: 'true' } }\n";
+    let sage = Sage::new().template("quick", text);
     let mut client = Client::start(&sage, Era::Session);
     client.call("sage_workflow_execute", json!({"feature": "say hello", "template": "quick"})).good();
     let mut call = |args: Value| client.call("sage_skill", args);
