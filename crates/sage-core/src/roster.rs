@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, State, Status, StepId};
-use crate::wire::{Progress, rfc3339};
+use crate::wire::{self, Progress, rfc3339};
 
 /// One open run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct RosterRow {
     /// `foreground`, `background`, `foreign` (not written by this user: nobody may own it), or none.
     pub owner_kind: Option<String>,
     pub owner: Option<u32>,
+    /// It would go on by itself if its owner had not died.
+    #[serde(default)]
+    pub abandoned: bool,
     pub progress: Progress,
     pub started_at: String,
     pub last_updated_at: String,
@@ -49,12 +52,14 @@ pub struct Working {
 }
 
 impl RosterRow {
+    /// Its status for people: a run that lost its owner does not run.
+    pub fn word(&self) -> &str {
+        if self.abandoned && self.status == "running" { "interrupted" } else { &self.status }
+    }
+
     /// `progress` says when an attempt of a step last did something, in ms since the epoch.
     pub fn of(run: &Run, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
-        let (pause_reason, until) = match run.status {
-            Status::Paused { reason, until } => (name_of(&reason), until.map(rfc3339)),
-            _ => (None, None),
-        };
+        let (pause_reason, until) = wire::pause(run);
         let elapsed_ms = match run.status {
             Status::Running => run.tally.earlier_ms + now_ms.saturating_sub(run.tally.turn_ms),
             _ => run.elapsed_ms(),
@@ -69,6 +74,7 @@ impl RosterRow {
             until,
             owner_kind: None,
             owner: None,
+            abandoned: false,
             progress: Progress::of(run),
             started_at: rfc3339(run.started_ms),
             last_updated_at: rfc3339(run.updated_ms),
@@ -102,8 +108,4 @@ impl Working {
             tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
         })
     }
-}
-
-fn name_of(value: &impl Serialize) -> Option<String> {
-    serde_json::to_value(value).ok()?.as_str().map(str::to_string)
 }

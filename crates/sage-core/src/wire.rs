@@ -19,7 +19,7 @@ pub use compare::{Comparison, is_reached, is_sequential_run_of};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
 pub use notices::{asides, notices};
-pub use progress::{Progress, current_phase};
+pub use progress::{Progress, counts, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
 pub fn rfc3339(ms: u64) -> String {
@@ -113,9 +113,9 @@ fn stands(run: &Run, id: StepId) -> bool {
 impl StepView {
     pub fn of(run: &Run, id: StepId, now_ms: u64) -> StepView {
         let step = run.step(id);
-        let running = match &step.state {
+        let state = run.shown_state(id);
+        let running = match state {
             State::Running(running) => now_ms.saturating_sub(running.since_ms),
-            State::Open { .. } if stands(run, id) => run.updated_ms.saturating_sub(step.started_ms),
             State::Open { .. } => now_ms.saturating_sub(step.started_ms),
             _ => 0,
         };
@@ -124,14 +124,14 @@ impl StepView {
         } else {
             0
         };
-        let question = match &step.state {
+        let question = match state {
             State::Running(running) => running.ask.as_deref().cloned(),
             _ => None,
         };
         StepView {
             path: step.path.to_string(),
-            state: if stands(run, id) { "waiting" } else { step.state.name() }.into(),
-            reused: step.reused,
+            state: if stands(run, id) { "waiting" } else { state.name() }.into(),
+            reused: run.is_reused(id),
             cached: step.taken().is_some(),
             cached_age_ms: step.taken().map(|taken| taken.age_ms),
             stale: step.taken().is_some_and(|taken| taken.expires_in_ms.is_none()),
@@ -185,10 +185,8 @@ pub struct StatusView {
 
 impl StatusView {
     pub fn of(run: &Run, now_ms: u64) -> StatusView {
-        let (pause_reason, until) = match run.status {
-            Status::Paused { reason, until } => (serde_name(&reason), until.map(rfc3339)),
-            _ => (None, None),
-        };
+        let (pause_reason, until) = pause(run);
+        let clock_ms = run.clock_ms(now_ms, true);
         StatusView {
             feature: run.feature.clone(),
             title: run.title.clone(),
@@ -203,13 +201,22 @@ impl StatusView {
             started_at: rfc3339(run.started_ms),
             last_updated_at: rfc3339(run.updated_ms),
             progress: Progress::of(run),
-            steps: run.step_ids().map(|id| StepView::of(run, id, now_ms)).collect(),
+            steps: run.step_ids().map(|id| StepView::of(run, id, clock_ms)).collect(),
             metrics: WorkflowMetrics::of(run),
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),
         }
     }
+}
+
+/// Why a paused run stands still, by name, and until when, as far as that is known.
+pub fn pause(run: &Run) -> (Option<String>, Option<String>) {
+    let until = match run.status {
+        Status::Paused { until, .. } => until.map(rfc3339),
+        _ => None,
+    };
+    (run.pause_reason().and_then(|reason| serde_name(&reason)), until)
 }
 
 fn serde_name(value: &impl Serialize) -> Option<String> {
@@ -299,7 +306,7 @@ impl PhaseResult {
         let time = |ms: u64| (ms > 0).then(|| rfc3339(ms));
         PhaseResult {
             phase_id: run.phase_path(id),
-            status: phase_status(phase.open, phase.judged).into(),
+            status: phase_status(run, id).into(),
             results: Value::Object(results.collect::<Map<_, _>>()),
             failed: named(&is_failed),
             unfinished: named(&|id| !run.step(id).state.ok() && !is_failed(id)),
@@ -311,11 +318,13 @@ impl PhaseResult {
     }
 }
 
-pub fn phase_status(open: bool, judged: Option<Judgement>) -> &'static str {
-    match (open, judged) {
+pub fn phase_status(run: &Run, id: PhaseId) -> &'static str {
+    let phase = run.phase(id);
+    match (phase.open, phase.judged) {
         (_, Some(Judgement::Reached | Judgement::Degraded)) => "completed",
         (_, Some(Judgement::Missed)) => "failed",
         (_, Some(Judgement::Blocked)) => "blocked",
+        _ if !run.status.open() => "cancelled",
         (true, None) => "in_progress",
         (false, None) => "pending",
     }
@@ -325,6 +334,7 @@ pub fn phase_status(open: bool, judged: Option<Judgement>) -> &'static str {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
+    /// It ended, and with nothing missing: a degraded run is no success.
     pub success: bool,
     pub feature: String,
     pub workflow_id: String,
@@ -354,7 +364,7 @@ impl Summary {
         let verdict = verdict_of(run);
         let phases = run.scopes[0].phases.iter().map(|&p| PhaseResult::of(run, p, value)).collect();
         Summary {
-            success: matches!(verdict, Some(Verdict::Succeeded | Verdict::Degraded)),
+            success: verdict == Some(Verdict::Succeeded),
             feature: run.feature.clone(),
             workflow_id: run.id.clone(),
             status: run.status.name().into(),

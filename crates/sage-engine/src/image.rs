@@ -246,8 +246,7 @@ impl Finished {
     /// What a phase gave; null unless it is done, and where a blob is missing: an image is never worth stopping for.
     fn results(&mut self, run: &Run, id: PhaseId, blobs: &Blobs) -> Value {
         let phase = run.phase(id);
-        let Some(digest) = phase.digest.filter(|_| phase.judged.is_some_and(|judged| judged.reached()))
-        else {
+        let Some(digest) = phase.digest.filter(|_| phase.judged.is_some()) else {
             self.0.remove(&id);
             return Value::Null;
         };
@@ -285,7 +284,7 @@ fn paint(run: &Run, durable: Head, blobs: &Blobs, finished: &mut Finished) -> Ma
             if let Some(digests) = digests(run, id) {
                 shown["digests"] = digests;
             }
-            checkpoints.insert(run.plan().phase(phase.plan_phase).id.clone(), shown);
+            checkpoints.insert(run.phase_path(id), shown);
         }
     }
     let metrics = serde_json::to_value(WorkflowMetrics::of(run)).unwrap_or_default();
@@ -307,6 +306,10 @@ fn paint(run: &Run, durable: Head, blobs: &Blobs, finished: &mut Finished) -> Ma
     }) else {
         return Map::new();
     };
+    let (reason, until) = wire::pause(run);
+    for (name, told) in [("pauseReason", reason), ("until", until)] {
+        image.extend(told.map(|told| (name.to_string(), Value::String(told))));
+    }
     if let Some(started) = how_it_began(run) {
         image.insert("started".into(), started);
     }
@@ -352,14 +355,9 @@ fn digests(run: &Run, id: PhaseId) -> Option<Value> {
 }
 
 fn phase_image(result: PhaseResult, results: Value) -> Value {
-    let status = match result.status.as_str() {
-        "completed" => "completed",
-        "in_progress" => "in_progress",
-        _ => "failed",
-    };
     let mut image = json!({
         "phaseId": result.phase_id,
-        "status": status,
+        "status": result.status,
         "results": results,
         "timestamp": result.started_at,
         "metrics": result.metrics,

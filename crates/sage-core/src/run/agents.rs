@@ -87,7 +87,7 @@ impl Run {
 
     /// Whether a person has to say something about the step: it asks, or nobody knows what became of it.
     pub fn waits_for_person(&self, step: StepId) -> bool {
-        match &self.step(step).state {
+        match self.shown_state(step) {
             State::Running(running) => running.ask.is_some() || self.asks_of(step).next().is_some(),
             State::Unknown => true,
             _ => false,

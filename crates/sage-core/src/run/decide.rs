@@ -120,7 +120,7 @@ impl Run {
     }
 
     pub fn wait_reason(&self, id: StepId) -> Option<Wait> {
-        match &self.step(id).state {
+        match self.shown_state(id) {
             State::Pending => Some(Wait::Dependency),
             State::Backoff { at } => Some(Wait::Retry(*at)),
             State::Running(running) if running.ask.is_some() => Some(Wait::Approval),

@@ -28,6 +28,7 @@ mod phase;
 mod ready;
 mod relink;
 mod settle;
+mod shown;
 mod sources;
 mod spend;
 mod step;
@@ -162,6 +163,8 @@ pub struct Tally {
     pub earlier_ms: u64,
     /// When the present owner's turn began.
     pub turn_ms: u64,
+    /// When the run was last resumed: what had succeeded by then was taken over.
+    pub resumed_ms: Option<u64>,
     /// The loops of earlier owners, and this one's as far as it was told.
     pub loop_earlier: LoopTime,
     pub loop_turn: LoopTime,

@@ -49,6 +49,7 @@ impl Run {
             self.acted = false;
         }
         if event.mode == OpenMode::Resume {
+            self.tally.resumed_ms = Some(now);
             self.relink(now);
             self.measure_resume();
         }

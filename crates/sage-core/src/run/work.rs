@@ -97,14 +97,24 @@ impl Run {
         found.extend(
             self.step_ids().filter(without).map(|id| format!("{} was not checked", self.step(id).path)),
         );
+        let stood_in = |id: &StepId| self.stood_in(*id);
+        found.extend(
+            self.step_ids().filter(stood_in).map(|id| format!("{} used its fallback", self.step(id).path)),
+        );
         if self.changed_nothing() {
             found.push("no file was changed".to_string());
         }
         found
     }
 
+    /// Its result is that of a fallback: a value of the template, or one that the cache kept for too long.
+    pub fn stood_in(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        matches!(step.state, State::Succeeded) && step.degraded && self.stands_in(id)
+    }
+
     /// A person went on although its check was not made.
-    fn went_without(&self, id: StepId) -> bool {
+    pub fn went_without(&self, id: StepId) -> bool {
         let step = self.step(id);
         matches!(step.state, State::Succeeded)
             && step.failure.as_ref().is_some_and(|it| it.class == crate::policy::FailureClass::Unchecked)

@@ -155,7 +155,7 @@ impl WorkflowMetrics {
             tokens_saved_by: saved,
             cost_usd: usage.cost_usd,
             tokens_by_class: tokens_by_class(run),
-            steps_reused: tally.reused,
+            steps_reused: leaves.iter().filter(|&&id| run.is_reused(id)).count() as u32,
             owners: tally.opened,
             resumes: tally.measured.resumes,
             resume_success: run.resume_success().map(|share| rounded(share, 1000.0)),

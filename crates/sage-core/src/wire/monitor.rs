@@ -31,7 +31,7 @@ fn group(run: &Run, id: PhaseId) -> Told {
         "duration": metrics.duration,
         "stagesCompleted": phase.ok,
         "stages": phase.members.len(),
-        "status": phase_status(phase.open, phase.judged),
+        "status": phase_status(run, id),
         "metrics": metrics,
     });
     Told { kind: "group.completed", fields }

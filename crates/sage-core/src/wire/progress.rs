@@ -47,7 +47,7 @@ impl Progress {
 }
 
 /// Whether a step is part of the total.
-pub(crate) fn counts(run: &Run, id: StepId) -> bool {
+pub fn counts(run: &Run, id: StepId) -> bool {
     let step = run.step(id);
     match step.children {
         None => step.state.ok() || !run.succeeded_without(id),

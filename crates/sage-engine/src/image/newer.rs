@@ -16,6 +16,7 @@ const KNOWN: &[&str] = &[
     "journal",
     "lastUpdatedAt",
     "metrics",
+    "pauseReason",
     "phase",
     "progress",
     "runId",
@@ -24,6 +25,7 @@ const KNOWN: &[&str] = &[
     "status",
     "template",
     "title",
+    "until",
     "verdict",
     "version",
 ];

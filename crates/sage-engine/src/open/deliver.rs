@@ -111,6 +111,7 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
             let known: Vec<&str> = run.ledger.nodes().map(|(name, _)| name).collect();
             Err(OpenError::NoBudget { node: node.clone(), known: known.join(", ") })
         }
+        Signal::Answer { .. } if matches!(run.status, Status::Cancelled { .. }) => Err(not_open("answer")),
         Signal::Answer { step, choice, .. } => {
             let id = run.find(step).ok_or_else(|| OpenError::no_step(run, feature, step))?;
             match &run.step(id).state {

@@ -43,9 +43,19 @@ pub(super) fn finished(doc: &Map<String, Value>) -> u64 {
     doc.get("progress").and_then(|progress| progress.get("completed")).and_then(Value::as_u64).unwrap_or(0)
 }
 
+/// A new journal begins with the first round; `research@2` is the newest round of `research`.
+fn without_round(phase: &str) -> &str {
+    phase.split_once('@').map_or(phase, |(id, _)| id)
+}
+
+fn phase_of<'a>(doc: &'a Map<String, Value>, id: &str) -> Option<&'a Value> {
+    let mut phases = doc.get("checkpoints")?.as_object()?.iter();
+    phases.find(|(name, _)| without_round(name) == id).map(|(_, phase)| phase)
+}
+
 /// Steps of a phase that it calls finished.
 pub(super) fn finished_in(doc: &Map<String, Value>, phase: &str) -> u64 {
-    let metrics = doc.get("checkpoints").and_then(|phases| phases.get(phase)?.get("metrics"));
+    let metrics = phase_of(doc, phase).and_then(|phase| phase.get("metrics"));
     metrics.and_then(|metrics| metrics.get("completedOperations")?.as_u64()).unwrap_or(0)
 }
 
@@ -66,7 +76,7 @@ pub(super) fn phases(doc: &Map<String, Value>, shelf: Shelf<'_>) -> Phases {
                 let names = phase.get(without).and_then(Value::as_array).into_iter().flatten();
                 names.filter_map(Value::as_str).for_each(|name| drop(results.remove(name)));
             }
-            all.insert(id.clone(), results);
+            all.insert(without_round(id).to_string(), results);
         }
     }
     all
@@ -75,7 +85,7 @@ pub(super) fn phases(doc: &Map<String, Value>, shelf: Shelf<'_>) -> Phases {
 /// Of those phases: digests of results that were put together from others, by path.
 pub(super) fn digests(doc: &Map<String, Value>, phases: &Phases) -> BTreeMap<String, Digest> {
     let of_phase = |phase: &String| {
-        let digests = doc.get("checkpoints")?.get(phase)?.get("digests")?.as_object()?;
+        let digests = phase_of(doc, phase)?.get("digests")?.as_object()?;
         let one = |(operation, sha): (&String, &Value)| {
             Some((format!("{phase}/{operation}"), sha.as_str()?.parse().ok()?))
         };

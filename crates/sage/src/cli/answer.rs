@@ -130,6 +130,10 @@ pub fn say(
     by: String,
 ) -> Result<Answered, Failure> {
     let run = context.engine().read(feature)?.run;
+    if matches!(run.status, Status::Cancelled { .. }) {
+        let message = format!("the run of `{feature}` was cancelled: nothing of it waits for an answer");
+        return Err(Failure::usage(message).hint(sage("resume").arg(feature)));
+    }
     let step = step.map_or_else(|| only_question(&run, feature), Ok)?;
     check_ask(&run, feature, &step, &said)?;
     let Said { choice, message, ask, input } = said;

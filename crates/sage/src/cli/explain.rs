@@ -82,13 +82,14 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         if args.json {
             let start = past.get(step.path.as_ref()).and_then(|p| p.starts.last());
             print_json(&json!({
-                "type": "explanation", "step": step.path.as_ref(), "state": step.state.name(), "reused": step.reused,
+                "type": "explanation", "step": step.path.as_ref(), "state": run.shown_state(id).name(),
+                "reused": run.is_reused(id),
                 "why": told.why, "changed": told.changed, "changes": told.changes, "key": start.map(|s| s.key.as_str()),
                 "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
                 "at": step.call.as_ref().and_then(|call| call.at.as_deref()),
             }))?;
         } else {
-            print(format_args!("{:9}  {}: {}\n", step.state.name(), step.path, told.why));
+            print(format_args!("{:9}  {}: {}\n", run.shown_state(id).name(), step.path, told.why));
             if args.step.is_some() {
                 if let Some(at) = step.call.as_ref().and_then(|call| call.at.as_deref()) {
                     print(format_args!("  called at {at}\n"));
@@ -185,7 +186,10 @@ impl From<String> for Told {
 fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> String, files: &Files) -> Told {
     let step = run.step(id);
     let last = past.and_then(|past| past.starts.last());
-    match &step.state {
+    match run.shown_state(id) {
+        State::Cancelled if !step.state.settled() => {
+            "cancelled: the run ended before it did".to_string().into()
+        }
         State::Pending => format!("waits for {}", waits_for(run, id)).into(),
         State::Blocked => format!("blocked: {} did not succeed", waits_for(run, id)).into(),
         State::Skipped => skipped(step).into(),
@@ -302,6 +306,9 @@ fn ran(run: &Run, id: StepId, past: &Past, last: &Start, files: &Files) -> Told 
     }
     if run.is_handled(id) {
         why.push_str("; its script went on without it");
+    }
+    if run.is_reused(id) {
+        why.push_str("; reused: it had finished before the run was resumed");
     }
     let changes = changes.into_iter().flat_map(|(_, changes)| changes).collect();
     Told { why, changed, changes }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use sage_core::run::Status;
 use sage_core::wire;
 use sage_engine::open::{Engine, Newest, OpenError};
 use serde_json::{Value, json};
@@ -13,10 +12,14 @@ use super::failure::Failure;
 use super::{print, print_json, roster};
 use crate::command_line;
 
+/// Statuses and verdicts that a list can be restricted to, and what runs without an owner are called.
+const WORDS: [&str; 8] =
+    ["running", "interrupted", "paused", "completed", "succeeded", "degraded", "failed", "cancelled"];
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only runs with this status
-    #[arg(long, value_parser = ["running", "paused", "completed", "failed", "cancelled"])]
+    /// Only runs with this status or verdict
+    #[arg(long, value_parser = WORDS)]
     status: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -44,12 +47,22 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One row a feature, of those with this status.
+/// A run's status for people: its verdict once it has one, and `interrupted` if its owner died.
+fn word(row: &Value) -> &str {
+    let status = row["status"].as_str().unwrap_or("-");
+    match row["verdict"].as_str() {
+        Some(verdict) => verdict,
+        None if status == "running" && row["abandoned"] == true => "interrupted",
+        None => status,
+    }
+}
+
+/// One row a feature, of those with this status or verdict.
 pub fn rows(engine: &Engine, status: Option<&str>) -> Result<Vec<Value>, OpenError> {
     engine.refuse_unreadable()?;
     let index = engine.index();
     let mut rows: Vec<Value> = index.iter().map(|(feature, newest)| row(engine, feature, newest)).collect();
-    rows.retain(|row| status.is_none_or(|status| row["status"] == status));
+    rows.retain(|row| status.is_none_or(|status| row["status"] == status || word(row) == status));
     Ok(rows)
 }
 
@@ -57,15 +70,17 @@ fn table(rows: &[Value]) {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("-").to_string();
     let width = rows.iter().map(|row| text(row, "feature").len()).max().unwrap_or(0).max("FEATURE".len());
     print(format_args!(
-        "{:width$}  {:9}  {:>5}  {:16}  {:19}  TEMPLATE\n",
+        "{:width$}  {:11}  {:>5}  {:16}  {:19}  TEMPLATE\n",
         "FEATURE", "STATUS", "DONE", "PHASE", "STARTED (UTC)"
     ));
     for row in rows {
-        let degraded = row["verdict"] == "degraded";
-        let status = if degraded { "degraded".into() } else { text(row, "status") };
+        let status = word(row);
         let owner = match row["status"].as_str() {
             _ if row["foreign"] == true => "  (foreign: sage trust)",
             _ if row["abandoned"] != true && row["ownerKind"] == "background" => "  (in the background)",
+            Some("paused") if row["abandoned"] != true && row["ownerKind"].is_null() => {
+                "  (no process owns it)"
+            }
             _ if row["abandoned"] != true => "",
             Some("paused") => "  (no process waits for it: sage resume)",
             _ => "  (no process owns it: sage resume)",
@@ -73,7 +88,7 @@ fn table(rows: &[Value]) {
         let started = text(row, "startedAt").replace('T', " ").chars().take(19).collect::<String>();
         let done = row["progress"].as_u64().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
         print(format_args!(
-            "{:width$}  {status:9}  {done:>5}  {:16}  {started:19}  {}{owner}\n",
+            "{:width$}  {status:11}  {done:>5}  {:16}  {started:19}  {}{owner}\n",
             text(row, "feature"),
             text(row, "phase"),
             text(row, "template"),
@@ -100,7 +115,7 @@ fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
         let mut row = json!({
             "feature": feature, "template": image.get("template"), "phase": image.get("phase"),
             "status": image.get("status"), "verdict": image.get("verdict"), "startedAt": image.get("startedAt"),
-            "progress": percentage,
+            "progress": percentage, "abandoned": false, "ownerKind": null,
         });
         if newest.run.as_ref().is_some_and(|run| engine.is_foreign(feature, run)) {
             row["foreign"] = true.into();
@@ -114,14 +129,11 @@ fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
     match read {
         Ok(snapshot) => {
             let run = &snapshot.run;
-            // With a known time its owner would stay and go on by itself.
-            let goes_on = matches!(run.status, Status::Running | Status::Paused { until: Some(_), .. });
-            let goes_on = goes_on && !snapshot.is_foreign;
             let mut row = json!({
                 "feature": feature, "template": run.plan().template.name, "phase": wire::current_phase(run),
                 "status": run.status.name(), "verdict": wire::verdict_of(run).map(|v| v.name()),
                 "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
-                "abandoned": goes_on && !snapshot.is_alive(), "ownerKind": roster::owner_kind(&snapshot),
+                "abandoned": roster::is_abandoned(&snapshot), "ownerKind": roster::owner_kind(&snapshot),
             });
             if snapshot.is_foreign {
                 row["foreign"] = true.into();
@@ -129,7 +141,10 @@ fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
             row
         }
         Err(error) => {
-            json!({"feature": feature, "status": "damaged", "error": error.to_string(), "progress": null})
+            json!({
+                "feature": feature, "status": "damaged", "error": error.to_string(), "progress": null,
+                "abandoned": false, "ownerKind": null,
+            })
         }
     }
 }

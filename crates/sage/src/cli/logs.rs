@@ -66,7 +66,7 @@ fn output(context: &Context, feature: &str, step: &str, follow: bool) -> Result<
         let ended = state.state.settled() || !background::goes_on(context, &engine, feature);
         if !printed && (ended || !follow) {
             if read == [0, 0] {
-                eprintln!("`{step}` has printed nothing; it is {}", state.state.name());
+                eprintln!("`{step}` has printed nothing; it is {}", snapshot.run.shown_state(id).name());
             }
             return Ok(ExitCode::SUCCESS);
         }

@@ -41,7 +41,7 @@ pub fn all(engine: &Engine) -> Vec<Question> {
 }
 
 pub fn of_run(run: &Run) -> Vec<Question> {
-    let question = |id: StepId| match &run.step(id).state {
+    let question = |id: StepId| match run.shown_state(id) {
         State::Running(running) => {
             let (ask, step) = (running.ask.as_ref()?, run.step(id));
             let commands = approval_commands(&run.feature, &step.path, &ask.choices, None);

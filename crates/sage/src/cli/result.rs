@@ -47,7 +47,7 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
     match &run.step(id).output {
         Some(output) => value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string())),
         None => {
-            let state = run.step(id).state.name();
+            let state = run.shown_state(id).name();
             Err(Failure::failed(format!("step `{path}` has no result; it is {state}"))
                 .hint(sage("explain").arg(&run.feature).arg(path)))
         }

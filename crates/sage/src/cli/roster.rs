@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, UNIX_EPOCH};
 
 use sage_core::roster::RosterRow;
-use sage_core::run::StepId;
+use sage_core::run::{Status, StepId};
 use sage_engine::background::Over;
 use sage_engine::open::{Engine, Snapshot};
 use sage_engine::project::Project;
@@ -76,12 +76,20 @@ fn row(snapshot: &Snapshot) -> RosterRow {
         let step = run.step(id);
         last_change_ms(&Project::scratch(&snapshot.dir, &step.path, step.attempts.max(1)))
     };
-    let row = RosterRow::of(run, now, &progress);
+    let clock = run.clock_ms(now, snapshot.owner.is_some() || snapshot.is_alive());
+    let row = RosterRow::of(run, clock, &progress);
     RosterRow {
+        abandoned: is_abandoned(snapshot),
         owner_kind: owner_kind(snapshot).map(str::to_string),
         owner: snapshot.owner.as_ref().map(|owner| owner.pid),
         ..row
     }
+}
+
+/// It runs or waits for a known time, by its journal, and no process drives it or will without being told to.
+pub fn is_abandoned(snapshot: &Snapshot) -> bool {
+    let goes_on = matches!(snapshot.run.status, Status::Running | Status::Paused { until: Some(_), .. });
+    goes_on && !snapshot.is_foreign && !snapshot.is_alive()
 }
 
 /// Whose run it is: a terminal's, the background's, nobody's.
@@ -180,7 +188,7 @@ fn happened(rows: &[RosterRow]) -> String {
     };
     let line = |row: &RosterRow| {
         let done = row.progress.completed;
-        format!("{} {} {:?} {done} {}\n", row.workflow_id, row.status, row.owner, steps(row))
+        format!("{} {} {:?} {done} {}\n", row.workflow_id, row.word(), row.owner, steps(row))
     };
     rows.iter().map(line).collect()
 }

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, feature, print_json, roster, worktrees};
 use crate::command_line::{sage, tell};
-use crate::display::{Display, Mode, Options, Size, frame_text};
+use crate::display::{Display, Mode, Options, Size, frame_text, reason_text};
 
 /// Where there is no terminal to tell.
 const WIDEST: usize = 200;
@@ -65,9 +65,12 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
-        let owned = snapshot.owner.is_some();
+        let owned = snapshot.owner.is_some() || snapshot.is_alive();
         let lines = frame_text(run, now, size, style.color, owned);
         lines.iter().for_each(|line| crate::say::painted(format_args!("{line}\n")));
+        if let Some(reason) = reason_text(run, style) {
+            crate::say::painted(format_args!("{reason}\n"));
+        }
         worktrees::tell(&context.project, &run.id);
         tell_next(snapshot);
     }
@@ -76,8 +79,10 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
 
 /// As programs see it.
 pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(StatusView::of(&snapshot.run, now_ms))?;
+    let clock_ms = snapshot.run.clock_ms(now_ms, snapshot.owner.is_some() || snapshot.is_alive());
+    let mut value = serde_json::to_value(StatusView::of(&snapshot.run, clock_ms))?;
     value["type"] = "status".into();
+    value["abandoned"] = roster::is_abandoned(snapshot).into();
     value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
     value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
     if snapshot.is_foreign {
@@ -113,6 +118,7 @@ fn tell_next(snapshot: &Snapshot) {
             let hint = crate::display::raise_command(run).unwrap_or_else(resume);
             tell(hint);
         }
+        Status::Paused { .. } if run.pause_reason().is_none() => tell(resume()),
         Status::Paused { until: Some(_), .. } => {
             eprintln!("note: no process waits for it");
             tell(resume());

@@ -45,7 +45,7 @@ impl Rows<'_> {
 
     fn many_calls(&self, script: StepId, name: String, ids: &[StepId], indent: usize) -> Row {
         let mut row = self.fan_row(script, ids, indent);
-        let open = ids.iter().any(|&id| !self.run.step(id).state.settled());
+        let open = ids.iter().any(|&id| !self.run.shown_state(id).settled());
         let failed = ids.iter().any(|&id| matches!(self.run.step(id).state, State::Failed));
         row.sign = match (open, failed) {
             (true, _) if ids.iter().any(|&id| walk::works(self.run, id)) => self.spinner(),

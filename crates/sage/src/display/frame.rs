@@ -39,9 +39,10 @@ impl Purpose {
 
 /// The run as lines, none wider and all together not higher than `size`.
 pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec<Line> {
-    // What stands still gets no older.
     let dead = run.status == Status::Running && !purpose.is_owned();
-    let now_ms = if dead { run.updated_ms } else { now_ms };
+    // What stands still gets no older.
+    let clock_ms = run.clock_ms(now_ms, purpose.is_owned());
+    let now_ms = if dead { clock_ms } else { now_ms };
     let waits = matches!(run.status, Status::Paused { until: Some(_), .. });
     let last = match purpose {
         // With a known time its owner stays and goes on by itself.
@@ -50,7 +51,7 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
         Purpose::Status { .. } => false,
     };
     let mut lines = vec![header(run, now_ms, size.width, purpose, last)];
-    let (mut rows, others) = rows::rows(run, now_ms, size, !dead);
+    let (mut rows, others) = rows::rows(run, (now_ms, clock_ms), size, !dead);
     if last {
         rows.retain(|row| row.indent == 0);
     }

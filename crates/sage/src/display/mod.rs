@@ -38,6 +38,6 @@ pub use json::summary_json;
 pub use mode::Mode;
 pub use next::{anew, raise_command, template_name};
 pub use roster::{RosterScreen, roster_text};
-pub use summary::summary;
+pub use summary::{reason_text, summary};
 pub use text::Style;
 pub use thread::{Display, Options, Voice};

@@ -60,6 +60,9 @@ fn commands(run: &Run) -> Vec<(String, &'static str)> {
         }
         Status::Cancelled { resumable: false } => commands.push((anew(run).into(), "starts anew")),
         Status::Cancelled { resumable: true } => commands.push(resume("goes on where it was cancelled")),
+        Status::Paused { .. } if run.pause_reason().is_none() => {
+            commands.push(resume("goes on with the answers"));
+        }
         Status::Paused { reason: PauseReason::Approval | PauseReason::Unknown, .. } => {
             commands.push(resume("goes on once it is answered"));
         }

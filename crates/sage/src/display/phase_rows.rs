@@ -49,6 +49,10 @@ impl Rows<'_> {
             Some(Judgement::Degraded) => ((Tone::Warn, "!"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
             Some(Judgement::Missed) => ((Tone::Bad, "✗"), Tone::Plain, Rank::Failed, None),
             Some(Judgement::Blocked) => ((Tone::Dim, "-"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
+            None if !self.run.status.open() => {
+                let left = (!phase.open).then_some(Left::Pending);
+                ((Tone::Dim, "-"), Tone::Dim, Rank::PhaseAhead, left)
+            }
             None if phase.open => (self.phase_sign(phase), Tone::Bold, Rank::Running, None),
             None => ((Tone::Dim, "○"), Tone::Dim, Rank::PhaseAhead, Some(Left::Pending)),
         };
@@ -82,27 +86,29 @@ impl Rows<'_> {
         match phase.judged {
             Some(Judgement::Blocked) => details.fact(Tone::Dim, &format!("{counted} blocked")),
             Some(judgement) => {
-                let kept = phase.members.iter().filter(|&&id| walk::kept(self.run, id)).count() as u32;
+                let inside = walk::counted(self.run, phase);
+                let kept = inside.iter().filter(|&&id| self.run.is_reused(id)).count();
                 match judgement {
-                    Judgement::Reached => details.fact(Tone::Dim, &counted),
+                    Judgement::Reached => details.fact(Tone::Dim, &plural(inside.len() as u64, "step")),
                     _ => details.fact(Tone::Warn, &self.join_text(phase)),
                 }
                 match kept {
                     0 => {}
-                    all if all == members => details.fact(Tone::Dim, "reused"),
+                    all if all == inside.len() => details.fact(Tone::Dim, "reused"),
                     some => details.fact(Tone::Dim, &format!("{some} reused")),
                 }
-                details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.now_ms)));
+                details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.clock_ms)));
             }
             None if phase.open => {
                 details.fact(Tone::Plain, &format!("{}/{members}", phase.ok));
                 if self.owned {
-                    details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.now_ms)));
+                    details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.clock_ms)));
                 }
                 if let Some(left) = self.forecast.phase_text(phase) {
                     details.fact(Tone::Dim, &left);
                 }
             }
+            None if !self.run.status.open() => details.fact(Tone::Dim, &format!("{counted} cancelled")),
             None => {
                 details.fact(Tone::Dim, &counted);
                 let plan = &self.run.scope(phase.scope).plan;
@@ -116,16 +122,29 @@ impl Rows<'_> {
         details
     }
 
+    /// Why a phase is degraded of which every step succeeded: `, 2 failures tolerated, 1 fallback used`.
+    fn shortfall_text(&self, phase: &Phase) -> String {
+        let inside: Vec<StepId> = phase.members.iter().flat_map(|&id| walk::leaves(self.run, id)).collect();
+        let count = |wanted: &dyn Fn(StepId) -> bool| inside.iter().filter(|&&id| wanted(id)).count() as u64;
+        let failed = count(&|id| matches!(self.run.step(id).state, State::Failed));
+        let stood_in = count(&|id| self.run.stood_in(id));
+        let unchecked = count(&|id| self.run.went_without(id));
+        let facts = [
+            (failed, format!(", {} tolerated", plural(failed, "failure"))),
+            (stood_in, format!(", {} used", plural(stood_in, "fallback"))),
+            (unchecked, format!(", {unchecked} not checked")),
+        ];
+        facts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect()
+    }
+
     fn join_text(&self, phase: &Phase) -> String {
         let join = self.run.scope(phase.scope).plan.phase(phase.plan_phase).join;
         let members = phase.members.len() as u32 - phase.skipped;
         let (ok, needed) = (phase.ok - phase.skipped, join.needed(members));
         match join {
             _ if ok == members => {
-                let inside = phase.members.iter().flat_map(|&id| walk::leaves(self.run, id));
-                let failed =
-                    inside.filter(|&id| matches!(self.run.step(id).state, State::Failed)).count() as u64;
-                format!("{}, {} tolerated", plural(u64::from(members), "step"), plural(failed, "failure"))
+                let why = self.shortfall_text(phase);
+                format!("{}{why}", plural(u64::from(members), "step"))
             }
             _ if ok >= needed => format!("{ok} of {members} succeeded"),
             Join::All => format!("{ok} of {members} succeeded"),

@@ -41,7 +41,7 @@ fn lines(rows: &[RosterRow]) -> Vec<Line> {
     for row in rows {
         page.push(run_line(row, width));
         let widest = row.working.iter().take(LISTED).map(|step| step.path.len()).max().unwrap_or(0);
-        page.extend(row.working.iter().take(LISTED).map(|step| step_line(step, widest)));
+        page.extend(row.working.iter().take(LISTED).map(|step| step_line(step, widest, row.abandoned)));
         if row.working.len() > LISTED {
             page.push(Line::of(Tone::Dim, &format!("  … {} more at work", row.working.len() - LISTED)));
         }
@@ -52,8 +52,8 @@ fn lines(rows: &[RosterRow]) -> Vec<Line> {
 fn run_line(row: &RosterRow, width: usize) -> Line {
     let mut line = Line::of(Tone::Bold, &row.feature);
     line.pad_to(width + 2);
-    let tone = if row.status == "running" { Tone::Busy } else { Tone::Warn };
-    line.push(tone, &row.status);
+    let tone = if row.word() == "running" { Tone::Busy } else { Tone::Warn };
+    line.push(tone, row.word());
     let owner = match (row.owner_kind.as_deref(), row.owner) {
         (Some(kind), Some(pid)) => format!("{kind} (process {pid})"),
         (Some(kind), None) => format!("{kind}, no process"),
@@ -76,10 +76,14 @@ fn run_line(row: &RosterRow, width: usize) -> Line {
     line
 }
 
-fn step_line(step: &Working, widest: usize) -> Line {
+fn step_line(step: &Working, widest: usize, abandoned: bool) -> Line {
     let mut line = Line::of(Tone::Plain, "  ").with(Tone::Plain, &step.path);
     line.pad_to(2 + widest + 2);
     line.push(Tone::Dim, &step.agent);
+    if abandoned {
+        line.fact(Tone::Warn, "interrupted");
+        return line;
+    }
     line.fact(Tone::Plain, &clock_text(step.elapsed_ms));
     if step.attempt > 1 {
         line.fact(Tone::Warn, &format!("attempt {}", step.attempt));
@@ -108,6 +112,7 @@ mod tests {
             until: None,
             owner_kind: Some("background".into()),
             owner: Some(7),
+            abandoned: false,
             progress: Progress { completed: 3, total: 12, percentage: 25 },
             started_at: String::new(),
             last_updated_at: String::new(),
@@ -138,7 +143,14 @@ mod tests {
             asking: vec!["gate/ok[1]".into()],
             ..row("x")
         };
-        let left = RosterRow { owner_kind: None, owner: None, tokens: 0, ..row("left") };
+        let left = RosterRow {
+            owner_kind: None,
+            owner: None,
+            abandoned: true,
+            tokens: 0,
+            working: vec![working(0)],
+            ..row("left")
+        };
         let text = roster_text(&[busy, asking, left], Style::PLAIN);
         let shown: Vec<&str> = text.lines().collect();
         assert_eq!(shown[0], "payments  running · background (process 7) · 3/12 · 2m 05s · 14.2k tokens");
@@ -149,6 +161,7 @@ mod tests {
             shown[10],
             "x         paused · background, no process · 3/12 · 2m 05s · sage approve x 'gate/ok[1]'"
         );
-        assert_eq!(shown[11], "left      running · no process owns it · 3/12 · 2m 05s");
+        assert_eq!(shown[11], "left      interrupted · no process owns it · 3/12 · 2m 05s");
+        assert_eq!(shown[12], "  research/0  claude · interrupted");
     }
 }

@@ -77,12 +77,18 @@ pub(crate) struct Row {
 
 /// The rows of a run, in the order of the tree, and what else there is: of thousands of steps that just wait or
 /// are done, only as many become rows as could be shown.
-pub(crate) fn rows(run: &Run, now_ms: u64, size: Size, owned: bool) -> (Vec<Row>, Vec<(Left, u32)>) {
+/// Times of steps and phases count up to `clock_ms`.
+pub(crate) fn rows(
+    run: &Run,
+    (now_ms, clock_ms): (u64, u64),
+    size: Size,
+    owned: bool,
+) -> (Vec<Row>, Vec<(Left, u32)>) {
     let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
     let moves = owned && run.status == Status::Running;
     let (forecast, width) = (Forecast::of(run, now_ms, moves), size.width);
     let (list, others) = (Vec::new(), Vec::new());
-    let mut rows = Rows { run, now_ms, moves, owned, forecast, width, enough, rows: list, others };
+    let mut rows = Rows { run, now_ms, clock_ms, moves, owned, forecast, width, enough, rows: list, others };
     rows.scope(ScopeId(0), 0);
     (rows.rows, rows.others)
 }
@@ -91,6 +97,7 @@ pub(crate) fn rows(run: &Run, now_ms: u64, size: Size, owned: bool) -> (Vec<Row>
 pub(super) struct Rows<'a> {
     pub run: &'a Run,
     pub now_ms: u64,
+    pub clock_ms: u64,
     /// It runs, and a process owns it.
     moves: bool,
     pub owned: bool,
@@ -206,8 +213,8 @@ impl Rows<'_> {
 
     fn step_row(&self, id: StepId, indent: usize) -> Row {
         let (rank, left) = self.weight(id);
-        let step = self.run.step(id);
-        let tone = if matches!(step.state, State::Pending | State::Skipped | State::Blocked) {
+        let state = self.run.shown_state(id);
+        let tone = if matches!(state, State::Pending | State::Skipped | State::Blocked) {
             Tone::Dim
         } else {
             Tone::Plain
@@ -224,7 +231,7 @@ impl Rows<'_> {
     }
 
     pub(super) fn weight(&self, id: StepId) -> (Rank, Left) {
-        match &self.run.step(id).state {
+        match self.run.shown_state(id) {
             _ if self.run.waits_for_person(id) => (Rank::Asking, Left::Asking),
             State::Unknown => (Rank::Asking, Left::Asking),
             State::Running(_) | State::Open { .. } => (Rank::Running, Left::Running),
@@ -239,7 +246,7 @@ impl Rows<'_> {
 
     fn step_sign(&self, id: StepId) -> (Tone, &'static str) {
         let step = self.run.step(id);
-        match &step.state {
+        match self.run.shown_state(id) {
             _ if self.run.waits_for_person(id) => (Tone::Warn, "?"),
             State::Unknown => (Tone::Warn, "?"),
             State::Running(_) => self.spinner(),
@@ -258,7 +265,8 @@ impl Rows<'_> {
     fn step_details(&self, id: StepId) -> Line {
         let step = self.run.step(id);
         let mut details = Line::default();
-        match &step.state {
+        let state = self.run.shown_state(id);
+        match state {
             State::Running(running) => match &running.ask {
                 Some(ask) => details.fact(Tone::Warn, &ask_text(ask, first_line(&ask.message))),
                 None => {
@@ -271,7 +279,7 @@ impl Rows<'_> {
             State::Unknown => details.fact(Tone::Warn, first_line(&unknown_question(self.run, id))),
             State::Open { .. } if !self.owned => details.fact(Tone::Warn, "interrupted"),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
-            State::Succeeded if step.reused => details.fact(Tone::Dim, "reused"),
+            State::Succeeded if self.run.is_reused(id) => details.fact(Tone::Dim, "reused"),
             State::Succeeded if step.taken().is_some() => {
                 let told = cache_lines::details(step);
                 told.into_iter().for_each(|(tone, text)| details.fact(tone, &text));
@@ -286,7 +294,7 @@ impl Rows<'_> {
                 details.fact(Tone::Dim, &format!("attempt {}: {}", step.attempts, self.failure_text(id)));
             }
             State::Ready | State::Pending => details.fact(Tone::Dim, &self.wait_details(id)),
-            State::Skipped | State::Blocked | State::Cancelled => details.fact(Tone::Dim, step.state.name()),
+            State::Skipped | State::Blocked | State::Cancelled => details.fact(Tone::Dim, state.name()),
         }
         details
     }
@@ -342,7 +350,7 @@ impl Rows<'_> {
     }
 
     fn elapsed_ms(&self, id: StepId) -> u64 {
-        walk::elapsed_ms(self.run, id, self.now_ms)
+        walk::elapsed_ms(self.run, id, self.clock_ms)
     }
 
     fn failure_text(&self, id: StepId) -> String {
@@ -355,7 +363,7 @@ impl Rows<'_> {
     pub(super) fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
         let mut row = self.step_row(id, indent);
         let count = |wanted: &dyn Fn(&State) -> bool| {
-            items.iter().filter(|&&i| wanted(&self.run.step(i).state)).count()
+            items.iter().filter(|&&i| wanted(self.run.shown_state(i))).count()
         };
         let done = count(&State::ok);
         let running = count(&|state| {
@@ -363,7 +371,7 @@ impl Rows<'_> {
         });
         let failed = count(&|state| matches!(state, State::Failed));
         let mut details = Line::default();
-        if matches!(self.run.step(id).state, State::Open { .. }) {
+        if matches!(self.run.shown_state(id), State::Open { .. }) {
             let columns = if self.width >= 100 { 20 } else { 10 };
             details.append(bar(done, items.len(), columns));
             details.push(Tone::Plain, " ");
@@ -387,7 +395,7 @@ impl Rows<'_> {
 
     /// `3 wait for a slot`: how many items could start but for something, and what the first one waits for.
     fn fan_waiting(&self, items: &[StepId]) -> Option<String> {
-        let mut waiting = items.iter().filter(|&&id| matches!(self.run.step(id).state, State::Ready));
+        let mut waiting = items.iter().filter(|&&id| matches!(self.run.shown_state(id), State::Ready));
         let wait = self.run.wait_reason(*waiting.next()?)?;
         let phrase = wait_phrase(self.run, &wait, self.now_ms)?;
         let count = waiting.count() + 1;

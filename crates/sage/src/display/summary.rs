@@ -3,7 +3,7 @@
 use sage_core::event::Ask;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::{Progress, WorkflowMetrics, failed_steps, rfc3339};
+use sage_core::wire::{self, Progress, WorkflowMetrics, failed_steps, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,7 +14,6 @@ use super::next;
 use super::outcome;
 use super::rows::ask_text;
 use super::text::{Line, Style, Tone, argument, clean, first_line, lines, plural, time_text, wrap};
-use super::walk;
 use super::why::{because, pause_text, unknown_question};
 
 /// Failing steps and questions that are listed; the rest is counted.
@@ -38,6 +37,12 @@ pub fn summary(run: &Run, style: Style) -> String {
     page.extend(outcome::lines(run));
     page.extend(next::lines(run));
     page.iter().map(|line| line.render(style) + "\n").collect()
+}
+
+/// Why a run stands still or is no plain success, as the last lines of it say.
+pub fn reason_text(run: &Run, style: Style) -> Option<String> {
+    let told = matches!(run.status, Status::Paused { until: None, .. } | Status::Finished(Verdict::Degraded));
+    told.then(|| verdict_line(run).render(style))
 }
 
 fn verdict_line(run: &Run) -> Line {
@@ -84,7 +89,10 @@ fn degraded(run: &Run, time: &str) -> String {
                 if open > 0 { format!(", {} left open", plural(open as u64, "task")) } else { String::new() };
             format!("{word} in {time}: nothing was implemented{tasks}")
         }
-        [] => format!("degraded, after {time}"),
+        [] => match failed_steps(run).len() as u64 {
+            0 => format!("degraded, after {time}"),
+            failed => format!("degraded, after {time}: {} failed", plural(failed, "step")),
+        },
         reasons => format!("degraded, after {time}: {}", reasons.join("; ")),
     }
 }
@@ -95,9 +103,10 @@ fn ran(run: &Run) -> usize {
 }
 
 fn steps_line(run: &Run) -> Line {
-    let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
+    let counts = |&id: &StepId| run.step(id).children.is_none() || wire::counts(run, id);
+    let leaves: Vec<StepId> = run.step_ids().filter(counts).collect();
     let count = |wanted: &dyn Fn(StepId) -> bool| leaves.iter().filter(|&&id| wanted(id)).count() as u64;
-    let of = |name: &'static str| count(&|id| run.step(id).state.name() == name);
+    let of = |name: &'static str| count(&|id| run.shown_state(id).name() == name);
     let handled = count(&|id| run.is_handled(id));
     let asking = |id: StepId| run.waits_for_person(id);
     let rest: [(Tone, u64, &str); 7] = [
@@ -107,7 +116,7 @@ fn steps_line(run: &Run) -> Line {
         (Tone::Warn, of("blocked"), "blocked"),
         (Tone::Dim, of("cancelled"), "cancelled"),
         (Tone::Warn, count(&asking), "waiting for a person"),
-        (Tone::Dim, count(&|id| !run.step(id).state.settled() && !asking(id)), "not finished"),
+        (Tone::Dim, count(&|id| !run.shown_state(id).settled() && !asking(id)), "not finished"),
     ];
     let told = rest.iter().filter(|(_, count, _)| *count > 0);
     let rest = told.map(|(tone, count, what)| (*tone, format!("{count} {what}")));
@@ -124,8 +133,8 @@ fn steps_line(run: &Run) -> Line {
 fn done_text(run: &Run, leaves: &[StepId]) -> String {
     let progress = Progress::of(run);
     let steps = plural(u64::from(progress.total), "step");
-    let kept = leaves.iter().filter(|&&id| walk::kept(run, id)).count();
-    let now = leaves.iter().filter(|&&id| !walk::kept(run, id) && run.step(id).attempts > 0).count();
+    let kept = leaves.iter().filter(|&&id| run.is_reused(id)).count();
+    let now = leaves.iter().filter(|&&id| !run.is_reused(id) && run.step(id).attempts > 0).count();
     match (kept, progress.completed == progress.total) {
         (0, true) => format!("{steps} done"),
         (0, false) => progress.text(),
@@ -144,7 +153,9 @@ fn failure_lines(run: &Run) -> Vec<Line> {
         let Some(failure) = &step.failure else { continue };
         let first = failure_text(failure.class.name(), first_line(&failure.message));
         let quote = quoted(&failure.message, if failed.len() > 2 { QUOTED_OF_MANY } else { QUOTED });
-        let mut line = Line::of(Tone::Bad, "  ✗ ").with(Tone::Bold, &step.path);
+        // A script that failed with its calls is not counted beside them; it says where.
+        let sign = if wire::counts(run, id) { "  ✗ " } else { "  - " };
+        let mut line = Line::of(Tone::Bad, sign).with(Tone::Bold, &step.path);
         line.pad_to(4 + widest);
         line.push(Tone::Bad, &format!("  {first}"));
         page.push(line);

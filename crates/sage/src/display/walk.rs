@@ -2,6 +2,7 @@
 
 use crate::command_line::sage;
 use sage_core::run::{Phase, Run, State, Status, StepId};
+use sage_core::wire;
 
 /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
 pub(crate) fn holder(run: &Run, id: StepId) -> Option<StepId> {
@@ -23,8 +24,22 @@ pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
     leaves
 }
 
+/// The steps of a phase that are part of the run's total, with those inside of them.
+pub(crate) fn counted(run: &Run, phase: &Phase) -> Vec<StepId> {
+    let mut queue: Vec<StepId> = phase.members.iter().rev().copied().collect();
+    let mut counted = Vec::new();
+    while let Some(id) = queue.pop() {
+        counted.extend(wire::counts(run, id).then_some(id));
+        queue.extend(run.children(id).into_iter().rev());
+    }
+    counted
+}
+
 /// Whether the step, or something inside it, is at work: waiting for a slot, a time or a person is not.
 pub(crate) fn works(run: &Run, id: StepId) -> bool {
+    if !run.status.open() {
+        return false;
+    }
     // A script without open calls computes.
     let computes = |id: StepId| {
         let open = matches!(run.step(id).state, State::Open { .. }) && run.calls(id).is_some();
@@ -45,11 +60,7 @@ pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
     let step = run.step(id);
     match &step.state {
         State::Running(running) => now_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms)),
-        State::Open { .. } => {
-            // What stands still gets no older.
-            let now_ms = if run.status == Status::Running { now_ms } else { now_ms.min(run.updated_ms) };
-            now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms))
-        }
+        State::Open { .. } => now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms)),
         _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
         _ => step.active_ms,
     }
@@ -78,13 +89,6 @@ pub(crate) fn phase_ms(run: &Run, phase: &Phase, now_ms: u64) -> u64 {
     let first = ran().map(|step| step.started_ms).min().unwrap_or(0);
     let last = ran().map(|step| step.ended_ms).max().unwrap_or(0);
     last.saturating_sub(first)
-}
-
-/// Finished before the present owner's turn, or taken from the memo.
-pub(crate) fn kept(run: &Run, id: StepId) -> bool {
-    let step = run.step(id);
-    let before = run.tally.opened > 1 && step.ended_ms < run.tally.turn_ms;
-    step.state.ok() && (step.reused || before)
 }
 
 /// What to type to answer a step's question.

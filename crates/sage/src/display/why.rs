@@ -8,7 +8,8 @@ use super::text::clock_text;
 
 /// Why a paused run stands still, without the time until which it does.
 pub(crate) fn pause_text(run: &Run) -> String {
-    let Status::Paused { reason, .. } = run.status else { return String::new() };
+    let Status::Paused { .. } = run.status else { return String::new() };
+    let Some(reason) = run.pause_reason() else { return "its questions are answered".into() };
     let text = match reason {
         PauseReason::User => "it was asked to pause",
         PauseReason::Interrupted => "it was interrupted",

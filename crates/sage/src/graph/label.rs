@@ -31,7 +31,7 @@ impl Class {
 
     pub fn of(run: &Run, id: StepId) -> Class {
         let step = run.step(id);
-        match &step.state {
+        match run.shown_state(id) {
             State::Pending => Class::Pending,
             State::Ready | State::Backoff { .. } => Class::Waiting,
             State::Running(running) if running.ask.is_some() => Class::Asking,

@@ -140,15 +140,14 @@ fn outcome(run: &Run, id: StepId) -> Line {
     }
     match (&step.failure, Class::of(run, id)) {
         (Some(failure), Class::Failed) => facts.fact(Tone::Bad, &clean(first_line(&failure.message))),
-        (_, Class::Succeeded | Class::Degraded) if step.reused => facts.fact(Tone::Dim, "reused"),
+        (_, Class::Succeeded | Class::Degraded) if run.is_reused(id) => facts.fact(Tone::Dim, "reused"),
         (_, Class::Succeeded | Class::Degraded) if step.taken().is_some() => facts.fact(Tone::Dim, "cached"),
         (_, Class::Succeeded | Class::Degraded) => {
             let held = step.ended_ms.saturating_sub(step.started_ms);
             facts.fact(Tone::Good, &time_text(if step.children.is_some() { held } else { step.active_ms }));
         }
-        (_, class) => {
-            facts.fact(Tone::Plain, if class == Class::Left { step.state.name() } else { class.name() })
-        }
+        (_, class) => facts
+            .fact(Tone::Plain, if class == Class::Left { run.shown_state(id).name() } else { class.name() }),
     }
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);

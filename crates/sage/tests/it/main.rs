@@ -56,6 +56,7 @@ mod outputs;
 mod place;
 mod progress;
 mod quota;
+mod readers;
 mod real_agents;
 mod real_workflows;
 mod retries;

@@ -303,6 +303,35 @@ phases:
     );
     let listed = sage.sage("list --json").exit(0).json();
     assert_eq!(listed["workflows"][0]["progress"], 25, "{listed:#}");
+    dead_is_dead_for_every_reader(&sage, &mut client);
+}
+
+/// The journal says `running`, and no process owns the run: people are told that, programs get `abandoned`, and no
+/// clock goes on.
+#[track_caller]
+fn dead_is_dead_for_every_reader(sage: &Sage, client: &mut Client) {
+    let roster = || sage.sage("status --json").exit(0).json()["runs"][0].clone();
+    let seen = client.call("sage_workflow_status", json!({"feature": "x"}));
+    assert!(seen.text.starts_with("x: interrupted, 1 of 4 steps done"), "{}", seen.text);
+    let documents = [
+        sage.status("x"),
+        seen.good(),
+        sage.sage("list --json").exit(0).json()["workflows"][0].clone(),
+        client.call("sage_workflow_list", json!({})).good()["workflows"][0].clone(),
+        roster(),
+    ];
+    for document in documents {
+        let told = (&document["status"], &document["abandoned"]);
+        assert_eq!(told, (&json!("running"), &json!(true)), "{document:#}");
+    }
+    for command in ["list", "list --status interrupted", "status"] {
+        let text = sage.sage(command).exit(0).stdout;
+        assert!(text.contains("interrupted") && !text.contains("running"), "{command}: {text}");
+    }
+    let elapsed = |status: &Value| status["steps"][1]["elapsedMs"].clone();
+    assert_eq!(elapsed(&sage.status("x")), elapsed(&sage.status("x")));
+    let (before, after) = (roster(), roster());
+    assert_eq!((&before["elapsedMs"], &before["working"]), (&after["elapsedMs"], &after["working"]));
 }
 
 /// The answer of a call that did not wait for the end: what runs and what waits has not failed.

@@ -184,7 +184,7 @@ fn one_step_has_no_speed_up_and_a_cancelled_run_says_how_to_go_on() {
         Canned::new(yaml).start("p/a").at(900).event(RunCancelled { resumable: false, signal: None });
     insta::assert_snapshot!(shown(&cancelled), @"
     - cancelled after 0.9s
-      0 of 1 step done · 1 not finished
+      0 of 1 step done · 1 cancelled
       next: sage run 'Payment processing' -t feature  starts anew
     ");
 }

@@ -325,6 +325,10 @@ fn a_paused_run_stands_still_and_a_resumed_one_says_what_it_kept() {
         picture(&later, 80, 10)
             .starts_with("Payment processing · feature · …00TEST · paused after 11.0s · 4/7")
     );
+    // Neither the run's time nor its phases' goes on.
+    let (shown, later) = (picture(&later, 80, 10), later.at(900_000));
+    assert_eq!(picture(&later, 80, 10), shown);
+    let later = later.at(500_000);
     let resumed = later.resume().at(501_000);
     insta::assert_snapshot!(picture(&resumed, 100, 10), @"
     Payment processing · feature · …00TEST · 12s · 4/7 · 57%

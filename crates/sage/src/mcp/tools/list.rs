@@ -11,7 +11,8 @@ use crate::cli::list;
 use crate::display::text::plural;
 
 pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
-    let filter = args.one_of("filter", &["running", "paused", "completed", "failed"])?;
+    let filter =
+        args.one_of("filter", &["running", "paused", "completed", "failed", "cancelled", "degraded"])?;
     args.finish()?;
     call.blocking(move |context| {
         readable(context)?;

@@ -23,7 +23,11 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     let value = call.blocking(move |context| Ok((view(&context.project, &snapshot)?, snapshot))).await?;
     let (value, snapshot) = value;
     let run = &snapshot.run;
-    let mut text = format!("{feature}: {}, {}", run.status.name(), Progress::of(run).text());
+    let status = match run.status {
+        Status::Running if value["abandoned"] == true => "interrupted",
+        status => status.name(),
+    };
+    let mut text = format!("{feature}: {status}, {}", Progress::of(run).text());
     if let Some(hint) = value["hint"].as_str() {
         text = format!("{text}; {hint}");
     }
