@@ -189,7 +189,8 @@ impl StepExecutor for Executor {
 
     fn fork(&self, fork: &Fork) -> Result<BTreeMap<String, String>, String> {
         if let Some(worktrees) = &self.config.worktrees {
-            worktree::fork(worktrees, fork).map_err(|error| format!("its worktrees: {error}"))?;
+            worktree::fork(worktrees, fork, self.config.key.as_ref())
+                .map_err(|error| format!("its worktrees: {error}"))?;
         }
         match self.config.session_store() {
             Some(store) => session::fork(&store, fork).map_err(|error| error.to_string()),

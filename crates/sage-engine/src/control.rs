@@ -54,6 +54,11 @@ impl Signal {
         let (choice, message, ask, input) = ("approve".into(), None, None, None);
         Signal::Answer { step: step.into(), choice, by: by.into(), message, ask, input }
     }
+
+    /// Only a person may send it.
+    pub fn is_a_persons(&self) -> bool {
+        matches!(self, Signal::Answer { .. } | Signal::Raise { .. })
+    }
 }
 
 /// A signal with its dedupe key.
@@ -101,7 +106,7 @@ pub fn wait_taken(path: &Path, within: Duration) -> bool {
 }
 
 /// What lies in the box, oldest first (ids sort by time). Files that are unreadable or not sealed by this user are
-/// set aside, once. Without a key there is nothing to tell them by, and all are taken.
+/// set aside, once. Without a key there is nothing to tell them by: only what needs no person is taken.
 pub fn receive(vfs: &dyn Vfs, run_dir: &Path, user: Option<&Key>) -> Vec<Delivery> {
     const MAX_BYTES: u64 = 1 << 20;
     let dir = dir(run_dir);
@@ -112,12 +117,20 @@ pub fn receive(vfs: &dyn Vfs, run_dir: &Path, user: Option<&Key>) -> Vec<Deliver
         let path = dir.join(&name);
         let text = vfs.read(&path, MAX_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let key = scoped(user, run_dir, id);
-        let ours = |text: &&String| key.is_none() || seal::is_sealed(text, key.as_ref());
-        let signal = text.as_ref().map(|text| serde_json::from_str(text));
-        match (signal, text.as_ref().filter(ours)) {
-            (Some(Ok(signal)), Some(_)) => deliveries.push(Delivery { id: id.to_string(), signal }),
-            (Some(Ok(_)), None) => drop(vfs.rename(&path, &dir.join(format!("{id}.foreign")))),
-            _ => drop(vfs.rename(&path, &dir.join(format!("{id}.unreadable")))),
+        let read = text.and_then(|text| Some((serde_json::from_str::<Signal>(&text).ok()?, text)));
+        match read {
+            Some((signal, text)) => {
+                let is_ours = match &key {
+                    Some(key) => seal::is_sealed(&text, Some(key)),
+                    None => !signal.is_a_persons(),
+                };
+                if is_ours {
+                    deliveries.push(Delivery { id: id.to_string(), signal });
+                } else {
+                    drop(vfs.rename(&path, &dir.join(format!("{id}.foreign"))));
+                }
+            }
+            None => drop(vfs.rename(&path, &dir.join(format!("{id}.unreadable")))),
         }
     }
     deliveries
@@ -126,4 +139,22 @@ pub fn receive(vfs: &dyn Vfs, run_dir: &Path, user: Option<&Key>) -> Vec<Deliver
 pub fn acknowledge(vfs: &dyn Vfs, run_dir: &Path, id: &str) {
     // Left behind, it is recognised by its id the next time.
     let _ = vfs.remove_file(&dir(run_dir).join(format!("{id}.json")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vfs::DiskFs;
+
+    // covers: R17
+    #[test]
+    fn without_a_key_no_file_is_a_persons_answer() {
+        let run = tempfile::tempdir().unwrap();
+        let disk = DiskFs::default();
+        let answer = send(&disk, run.path(), &Signal::approve("p/ok", "me"), None).unwrap();
+        send(&disk, run.path(), &Signal::Pause, None).unwrap();
+        let taken = receive(&disk, run.path(), None);
+        assert_eq!(taken.iter().map(|it| &it.signal).collect::<Vec<_>>(), [&Signal::Pause]);
+        assert!(answer.with_extension("foreign").exists());
+    }
 }

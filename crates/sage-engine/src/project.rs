@@ -10,6 +10,23 @@ use crate::vfs::{self, Vfs};
 
 const GITIGNORE: &str = "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n/types/\n/tsconfig.json\n";
 
+/// What Sage writes in `.sage`, beside its state.
+const OURS: [&str; 10] = [
+    "sessions",
+    "inbox",
+    "handoffs",
+    "worktrees",
+    "logs",
+    "cache",
+    "tickets",
+    "types",
+    "tsconfig.json",
+    ".gitignore",
+];
+
+/// What people write there, and Sage for them.
+const DEFINITIONS: [&str; 3] = ["templates", "operations", "skills"];
+
 /// In `state`: its directories have been synced.
 const DURABLE: &str = ".durable";
 
@@ -24,6 +41,8 @@ pub struct Project {
 pub enum ProjectError {
     #[error("`{}` is a symlink or not a directory; sage writes its state only to a real directory", path.display())]
     NotADirectory { path: PathBuf },
+    #[error("`{}` is a symlink; sage writes its state only to a real directory", path.display())]
+    Link { path: PathBuf },
     #[error("`{}` belongs to another user", path.display())]
     Foreign { path: PathBuf },
     #[error("cannot write in `{}`: {source}; nothing was started, because it could not be saved", path.display())]
@@ -181,15 +200,26 @@ impl Project {
         Ok(())
     }
 
-    /// The same for what lies in it. The clean-up and the cache look for themselves, and do without.
+    /// The same for what lies in it. The clean-up looks for itself, and does without.
+    ///
+    /// Nothing that Sage writes is a link; definitions may be one that stays in the project.
     pub fn refuse_links(&self) -> Result<(), ProjectError> {
-        let beside = ["sessions", "inbox", "handoffs", "worktrees", "logs"].map(|name| self.dir.join(name));
-        let within = [self.limits(), self.forks(), self.state().join("detached"), self.state().join("tools")];
-        let is_link = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
-        match beside.into_iter().chain(within).find(is_link) {
-            Some(path) => Err(ProjectError::NotADirectory { path }),
+        let entries = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let all = entries(self.dir.clone()).chain(entries(self.state()));
+        let mut links = all.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+        let refused = links.find(|link| {
+            let path = link.path();
+            let is = |names: &[&str]| names.iter().any(|name| link.file_name() == *name);
+            path.starts_with(self.state()) || is(&OURS) || (is(&DEFINITIONS) && !self.is_within(&path))
+        });
+        match refused {
+            Some(link) => Err(ProjectError::Link { path: link.path() }),
             None => Ok(()),
         }
+    }
+
+    fn is_within(&self, path: &Path) -> bool {
+        matches!((path.canonicalize(), self.root.canonicalize()), (Ok(path), Ok(root)) if path.starts_with(&root))
     }
 
     /// Where an attempt keeps its input and its output; names of steps are made safe and short.

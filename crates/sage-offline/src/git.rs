@@ -94,6 +94,15 @@ fn not_started(error: std::io::Error) -> Absent {
     }
 }
 
+/// Without relative folders: the working directory is the project.
+fn search_path() -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let absolute = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let path = std::env::join_paths(absolute).unwrap_or_default();
+    // An empty one would mean the working directory.
+    if path.is_empty() { "/usr/local/bin:/usr/bin:/bin".into() } else { path }
+}
+
 fn command(project: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(project).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -107,7 +116,8 @@ fn command(project: &Path) -> Command {
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_PAGER", "cat")
-        .env("LC_ALL", "C");
+        .env("LC_ALL", "C")
+        .env("PATH", search_path());
     for setting in [
         "core.fsmonitor=false",
         "core.hooksPath=/dev/null",

@@ -8,6 +8,8 @@ use crate::request::Trouble;
 
 /// Larger files are generated or data.
 const MAX_FILE_BYTES: u64 = 512 * 1024;
+/// Of a `.gitignore`.
+const MAX_RULE_BYTES: u64 = 1 << 20;
 /// More files than these are sampled evenly.
 const MAX_FILES: usize = 20_000;
 /// Folders that hold other people's code or what a build made, also where nobody ignores them. `.sage` is hidden.
@@ -40,6 +42,15 @@ impl File {
     }
 }
 
+/// Whether the files that say what is ignored in `dir` can be read: a pipe or a device in their place never ends.
+pub fn has_plain_rules(dir: &Path) -> bool {
+    let is_plain = |name: &&str| match dir.join(name).metadata() {
+        Ok(about) => about.is_file() && about.len() <= MAX_RULE_BYTES,
+        Err(_) => true,
+    };
+    [".gitignore", ".ignore"].iter().all(is_plain)
+}
+
 impl Tree {
     /// Walks the project. `docs/specs` is what earlier runs wrote and is not the project's own.
     pub fn read(root: &Path) -> Result<Tree, Trouble> {
@@ -54,8 +65,10 @@ impl Tree {
         let walk = ignore::WalkBuilder::new(root)
             .require_git(false)
             .parents(above)
+            .git_ignore(has_plain_rules(root))
+            .ignore(has_plain_rules(root))
             .sort_by_file_name(|a, b| a.cmp(b))
-            .filter_entry(|entry| !is_foreign(entry))
+            .filter_entry(|entry| !is_foreign(entry) && has_plain_rules(entry.path()))
             .build();
         for entry in walk.flatten() {
             let Ok(metadata) = entry.metadata() else { continue };

@@ -27,6 +27,7 @@ pub use asks::describe;
 pub use config::AgentConfig;
 pub use feed::{Feed, News, OnNews};
 pub use order::{Conversation, Order};
+pub use program::{on_path, search_path};
 pub use reach::Reach;
 pub use run::run;
 pub use turn::Turn;

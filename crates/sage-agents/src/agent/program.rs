@@ -1,9 +1,13 @@
-//! Where an agent's program is, as the shell would find it.
+//! Where a program is, as the shell would find it, but for folders of `PATH` that are relative: what they have is
+//! whatever the project put there.
 
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::AgentConfig;
+
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl AgentConfig {
     /// The program of `command`, or the adapter's own; `None` if nobody could start it. `dir` is where the
@@ -13,9 +17,24 @@ impl AgentConfig {
         if name.components().count() > 1 {
             return Some(dir.join(name)).filter(|file| is_program(file));
         }
-        let path = self.variable("PATH")?;
-        std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| is_program(file))
+        on_path(name.as_os_str(), OsStr::new(&self.variable("PATH")?))
     }
+}
+
+/// The program `name` in the absolute folders of `path`.
+pub fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    absolute(path).map(|folder| folder.join(name)).find(|file| is_program(file))
+}
+
+/// `PATH` of this process, without relative folders. An empty one would mean the current folder.
+pub fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(absolute(&path)).unwrap_or_default();
+    if path.is_empty() { DEFAULT_PATH.into() } else { path }
+}
+
+fn absolute(path: &OsStr) -> impl Iterator<Item = PathBuf> + '_ {
+    std::env::split_paths(path).filter(|folder| folder.is_absolute())
 }
 
 fn is_program(path: &Path) -> bool {
@@ -26,6 +45,13 @@ fn is_program(path: &Path) -> bool {
 mod tests {
     use super::*;
 
+    /// From the current folder.
+    fn pathdiff(dir: &Path) -> String {
+        let up = std::env::current_dir().unwrap().components().count() - 1;
+        format!("{}{}", "../".repeat(up), dir.strip_prefix("/").unwrap().display())
+    }
+
+    // covers: R17
     #[test]
     fn a_program_is_found_as_the_shell_finds_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -43,5 +69,11 @@ mod tests {
         assert!(config.program("other", dir.path()).is_some());
         config.command = vec!["./no/such".into()];
         assert_eq!(config.program("other", dir.path()), None);
+        // Whatever the current folder has.
+        let relative = pathdiff(dir.path());
+        assert!(Path::new(&relative).join("my-agent").is_file());
+        for path in [relative.as_str(), "", "."] {
+            assert_eq!(on_path(OsStr::new("my-agent"), OsStr::new(path)), None, "{path}");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Is Claude Code there, which one, and is it logged in? Nothing is asked of any model.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ const PROVIDERS: &[&str] = &["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"
 
 pub async fn probe(config: &AgentConfig) -> Probe {
     let argv = config.argv("claude");
-    let Some(program) = argv.first().and_then(|program| find(config, program)) else {
+    let Some(program) = config.program("claude", Path::new(".")) else {
         let hint = "install it: `npm install -g @anthropic-ai/claude-code`";
         return Probe { hint: Some(hint.into()), ..Probe::default() };
     };
@@ -29,15 +28,6 @@ pub async fn probe(config: &AgentConfig) -> Probe {
         _ => None,
     };
     Probe { found: Some(program.display().to_string()), version, auth, hint }
-}
-
-fn find(config: &AgentConfig, program: &OsStr) -> Option<PathBuf> {
-    let program = Path::new(program);
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_path_buf());
-    }
-    let path = config.variable("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 async fn version(config: &AgentConfig, program: &Path, args: &[std::ffi::OsString]) -> Option<String> {

@@ -18,8 +18,11 @@ use serde_json::Value;
 use super::difference::difference;
 use super::server::Lifecycle;
 use super::tool::Tool;
+use crate::text_file;
 
 const VERSION: u32 = 1;
+/// Definitions of thousands of tools.
+const MAX_BYTES: u64 = 64 << 20;
 /// Names that a note lists.
 const LISTED: usize = 5;
 
@@ -178,7 +181,7 @@ fn load(path: &Path, key: Option<&Key>) -> Result<Pinned, String> {
             "`{path}` says which tools are trusted and cannot be read: {why}; to trust them anew: rm {path}"
         )
     };
-    let text = match std::fs::read_to_string(path) {
+    let text = match text_file::read(path, MAX_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pinned::default()),
         Err(error) => return Err(unread(error.to_string())),

@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::report::Report;
-use super::tree;
+use super::{mark, tree};
+use crate::agent::{on_path, search_path};
 
 /// First argument that makes the binary a keeper.
 pub const KEEPER_ARG: &str = "__keep";
@@ -70,6 +72,7 @@ impl Order {
 
 async fn keep(order: &Order) -> io::Result<()> {
     let lifeline = lifeline()?;
+    mark::set();
     detach();
     let mut events = Events::register()?;
     let program = match start(order) {
@@ -150,8 +153,14 @@ fn start(order: &Order) -> Result<Pid, Report> {
             }
         },
     };
-    let mut command = Command::new(&order.program);
-    command.args(&order.args).stdin(stdin).process_group(0);
+    // Not from a relative folder of `PATH`: the working directory is the project.
+    let is_bare = !order.program.as_bytes().contains(&b'/');
+    let found = is_bare.then(|| on_path(&order.program, &search_path())).flatten();
+    let mut command = Command::new(found.as_deref().map_or(order.program.as_os_str(), Path::as_os_str));
+    if is_bare && found.is_none() {
+        command.env("PATH", search_path());
+    }
+    command.arg0(&order.program).args(&order.args).stdin(stdin).process_group(0);
     let child = command.spawn().map_err(|error| {
         let program = order.program.display();
         let message = match error.kind() {

@@ -14,6 +14,7 @@ mod capture;
 mod counters;
 mod crowd;
 mod keeper;
+mod mark;
 mod meter;
 mod orphan;
 mod report;

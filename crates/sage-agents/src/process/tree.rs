@@ -88,7 +88,7 @@ pub fn raw(pid: u32) -> Option<Pid> {
 }
 
 /// `pid (any name) S) state parent group session ...`: the name may hold anything, also parentheses.
-fn parse_stat(pid: u32, stat: &str) -> Option<Process> {
+pub fn parse_stat(pid: u32, stat: &str) -> Option<Process> {
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();

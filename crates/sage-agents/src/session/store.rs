@@ -13,6 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::record::{Parent, Record, VERSION};
+use crate::text_file;
+
+/// A turn has a prompt and an answer, each as long as what is kept of an output.
+const MAX_BYTES: u64 = 128 << 20;
 
 const SESSION: &str = "session.json";
 
@@ -92,7 +96,7 @@ impl Store {
     pub fn load(&self, id: &str) -> Result<Record, SessionError> {
         check_id(id)?;
         let path = self.path(id).join(SESSION);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match text_file::read(&path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(SessionError::Unknown(id.to_string()));
@@ -128,7 +132,7 @@ impl Store {
     /// `None` if it is not there, damaged, or not this user's.
     pub fn load_turn(&self, id: &str, number: usize) -> Option<Value> {
         let name = format!("turn-{number}.json");
-        let text = std::fs::read_to_string(self.path(id).join(&name)).ok()?;
+        let text = text_file::read(&self.path(id).join(&name), MAX_BYTES).ok()?;
         let sealed = seal::is_sealed(&text, self.scoped(id, &name).as_ref());
         serde_json::from_str(&text).ok().filter(|turn: &Value| sealed && turn.is_object())
     }

@@ -28,7 +28,7 @@ impl Lease {
         let lock = lock::hold(&self.repository.common_dir, settling.git.cx()).await?;
         let git = settling.git.holding(lock);
         self.record.state = LeaseState::Creating;
-        self.record.write(&self.file).map_err(|error| unwritable(&self.file, error))?;
+        self.record.write(&self.file, self.key.as_ref()).map_err(|error| unwritable(&self.file, error))?;
         let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
         let args = words.into_iter().chain([self.record.path.as_os_str()]);
         if git.ask(&self.repository.top, args).await?.is_err() {

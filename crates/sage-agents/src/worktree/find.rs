@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::git::caller;
+use crate::agent::search_path;
 
 /// Why no worktree can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +50,7 @@ impl NoRepository {
 pub fn repository(project: &Path) -> Result<PathBuf, NoRepository> {
     let mut command = Command::new("git");
     command.args(["rev-parse", "--path-format=absolute", "--show-toplevel", "HEAD"]);
-    command.current_dir(project).env("LC_ALL", "C").stdin(Stdio::null());
+    command.current_dir(project).env("LC_ALL", "C").env("PATH", search_path()).stdin(Stdio::null());
     for name in caller() {
         command.env_remove(name);
     }

@@ -5,27 +5,24 @@ use std::io;
 use std::path::Path;
 
 use sage_core::port::Fork;
+use sage_core::seal::Key;
 
 use super::name;
-use super::record::{self, Found, LeaseState, Record, entries};
+use super::record::{self, LeaseState, Record};
 
 /// Only records are written: the first attempt makes the worktree, as for one that was never finished.
-pub fn fork(worktrees: &Path, fork: &Fork) -> io::Result<()> {
+pub fn fork(worktrees: &Path, fork: &Fork, key: Option<&Key>) -> io::Result<()> {
     // The oldest first: of two that know a step, the newer one is right.
     for source in fork.sources.iter().rev() {
-        let leases = entries(&worktrees.join(source))?;
-        for file in leases.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")) {
-            if let Found::Record(of) = Record::read(&file)?
-                && fork.repeats(source, &of.step)
-            {
-                write(worktrees, fork, &of)?;
-            }
+        let leases = record::list_of(worktrees, source, key)?.found;
+        for of in leases.iter().filter(|of| fork.repeats(source, &of.step)) {
+            write(worktrees, fork, of, key)?;
         }
     }
     Ok(())
 }
 
-fn write(worktrees: &Path, fork: &Fork, of: &Record) -> io::Result<()> {
+fn write(worktrees: &Path, fork: &Fork, of: &Record, key: Option<&Key>) -> io::Result<()> {
     let dir = record::prepare(worktrees, &fork.run)?;
     let folder = name::folder(&of.step);
     let own = Record {
@@ -39,5 +36,5 @@ fn write(worktrees: &Path, fork: &Fork, of: &Record) -> io::Result<()> {
         state: LeaseState::Creating,
         stash: Vec::new(),
     };
-    own.write(&dir.join(format!("{folder}.json")))
+    own.write(&dir.join(format!("{folder}.json")), key)
 }

@@ -17,6 +17,7 @@ mod fork;
 mod git;
 mod guard;
 mod lock;
+mod look;
 mod name;
 mod reap;
 mod record;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx, StepOutcome, Stop, Usage};
+use sage_core::seal::Key;
 use sage_core::template::Isolation;
 
 use crate::executor::ExecutorConfig;
@@ -49,6 +51,7 @@ pub struct Lease {
     repository: Repository,
     record: Record,
     file: PathBuf,
+    key: Option<Key>,
     /// The worktree's own git directory: named in every command, so that no other repository is ever meant.
     git_dir: PathBuf,
     /// The project's folder in the worktree: the root of it, unless the project is a folder of its repository.

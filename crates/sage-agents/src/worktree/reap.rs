@@ -7,11 +7,10 @@
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::git::{SETTINGS, caller};
-use super::record::{LeaseState, Record};
+use super::look::git;
+use super::record::{LeaseState, Record, is_own_dir};
 use super::{lock, repair};
 
 /// Others make worktrees in moments; who waits longer comes again.
@@ -58,6 +57,9 @@ impl Reaper {
         let at = |path: &Path| path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()));
         let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let common_dir = git(root, asked)?;
+        if !is_own_dir(worktrees) {
+            return Err(format!("`{}` is not a directory", worktrees.display()));
+        }
         Ok(Reaper { root: at(root)?, worktrees: at(worktrees)?, common_dir: common_dir.into() })
     }
 
@@ -78,7 +80,9 @@ impl Reaper {
                 ];
                 git(&record.path, place.into_iter().chain(args.iter().map(|arg| (*arg).as_ref())))
             };
-            losses.files = ask(&["status", "--porcelain", "--untracked-files=all"])?.lines().count();
+            // Not inside submodules: git would run the filters of their own configuration.
+            let status = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"];
+            losses.files = ask(&status)?.lines().count();
             tips.push(ask(&["rev-parse", "HEAD"])?);
         }
         for tip in tips {
@@ -137,14 +141,14 @@ impl Reaper {
         }
     }
 
-    /// A record is text that anybody may have changed: it decides about nothing outside of its folder.
+    /// A record decides about nothing outside of its run's directory, which is a real one and no link.
     fn refuse_foreign(&self, record: &Record) -> Result<(), String> {
         let dir = self.worktrees.join(&record.run);
         let inside = record.path.parent() == Some(dir.as_path()) && record.path.file_name().is_some();
         let plain =
             !record.run.is_empty() && record.run.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let link = record.path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-        if inside && plain && !link { Ok(()) } else { Err("it is not where a worktree of its run is".into()) }
+        let real = is_own_dir(&dir) && (is_own_dir(&record.path) || record.path.symlink_metadata().is_err());
+        if inside && plain && real { Ok(()) } else { Err("it is not where a worktree of its run is".into()) }
     }
 
     fn tip(&self, branch: &str) -> Option<String> {
@@ -197,22 +201,4 @@ impl Reaper {
 fn has_only_hooks(run_dir: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(run_dir) else { return false };
     entries.flatten().all(|entry| entry.file_name().to_string_lossy().starts_with('.'))
-}
-
-/// What git prints, or what it complains about.
-fn git<S: AsRef<OsStr>>(cwd: &Path, args: impl IntoIterator<Item = S>) -> Result<String, String> {
-    let mut command = Command::new("git");
-    for setting in SETTINGS {
-        command.args(["-c", setting]);
-    }
-    for name in caller() {
-        command.env_remove(name);
-    }
-    command.args(args).current_dir(cwd).env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("git: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_string());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("git said: {}", said.lines().next().unwrap_or("nothing")))
 }

@@ -1,14 +1,20 @@
 //! What is known about a lease, for people and for whoever resumes: `worktrees/<run>/<step>.json`.
 //!
-//! It is written before anything is made, so that half-made things can be told from those of others.
+//! It is written before anything is made, so that half-made things can be told from those of others. It is sealed:
+//! a record that this user did not write decides about nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_core::seal::{self, Key};
 use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 use super::guard::Stashed;
+use crate::text_file;
+
+/// A record with thousands of stashes is smaller.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -44,26 +50,41 @@ pub struct Record {
 #[derive(Debug)]
 pub enum Found {
     Nothing,
+    /// It cannot be read, or this user did not write it.
     Damaged,
     Record(Box<Record>),
 }
 
 impl Record {
-    pub fn read(file: &Path) -> io::Result<Found> {
-        let bytes = match std::fs::read(file) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+    pub fn read(file: &Path, key: Option<&Key>) -> io::Result<Found> {
+        use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
+        let text = match text_file::read(file, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == NotFound => return Ok(Found::Nothing),
+            Err(error) if matches!(error.kind(), FileTooLarge | InvalidData | InvalidInput) => {
+                return Ok(Found::Damaged);
+            }
             Err(error) => return Err(error),
         };
-        Ok(serde_json::from_slice(&bytes).map_or(Found::Damaged, |record| Found::Record(Box::new(record))))
+        // Without a key it says only what its own run finds again; nothing is removed by it.
+        let sealed = key.is_none() || seal::is_sealed(&text, scoped(file, key).as_ref());
+        let record = serde_json::from_str(&text).ok().filter(|_| sealed);
+        Ok(record.map_or(Found::Damaged, |record| Found::Record(Box::new(record))))
     }
 
     /// Whole or not at all, also if the power fails.
-    pub fn write(&self, file: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(self)?;
-        text.push(b'\n');
-        private::write_durable(file, &text)
+    pub fn write(&self, file: &Path, key: Option<&Key>) -> io::Result<()> {
+        let text = seal::document_text(self, scoped(file, key).as_ref()).map_err(io::Error::other)?;
+        private::write_durable(file, text.as_bytes())
     }
+}
+
+/// The key for one file of one run.
+fn scoped(file: &Path, key: Option<&Key>) -> Option<Key> {
+    let name = |path: Option<&Path>| {
+        path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    Some(key?.scoped("worktree", &format!("{}/{}", name(file.parent()), name(Some(file)))))
 }
 
 /// The folder of a run's leases, closed to others, and invisible to the user's git whatever it ignores.
@@ -91,27 +112,34 @@ pub struct Leases {
     pub damaged: Vec<PathBuf>,
 }
 
-/// Reads the leases of all runs. A folder that is not there has none.
-pub fn list(worktrees: &Path) -> io::Result<Leases> {
+/// Reads the leases of all runs, for the clean-up: without a key none is known to be ours. A folder that is not there
+/// has none.
+pub fn list(worktrees: &Path, key: Option<&Key>) -> io::Result<Leases> {
     let mut leases = Leases::default();
-    for run in entries(worktrees)?.into_iter().filter(|path| path.is_dir()) {
-        leases.add(&run)?;
+    for run in entries(worktrees)?.into_iter().filter(|path| is_own_dir(path)) {
+        leases.add(&run, key)?;
+    }
+    if key.is_none() {
+        let file = |record: Record| PathBuf::from(format!("{}.json", record.path.display()));
+        leases.damaged.extend(std::mem::take(&mut leases.found).into_iter().map(file));
     }
     Ok(leases.sorted())
 }
 
 /// Those of one run.
-pub fn list_of(worktrees: &Path, run: &str) -> io::Result<Leases> {
+pub fn list_of(worktrees: &Path, run: &str, key: Option<&Key>) -> io::Result<Leases> {
     let mut leases = Leases::default();
-    leases.add(&worktrees.join(run))?;
+    if is_own_dir(&worktrees.join(run)) {
+        leases.add(&worktrees.join(run), key)?;
+    }
     Ok(leases.sorted())
 }
 
 impl Leases {
-    fn add(&mut self, run_dir: &Path) -> io::Result<()> {
+    fn add(&mut self, run_dir: &Path, key: Option<&Key>) -> io::Result<()> {
         let is_record = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
         for file in entries(run_dir)?.into_iter().filter(is_record) {
-            match Record::read(&file)? {
+            match Record::read(&file, key)? {
                 Found::Record(record) => self.found.push(*record),
                 Found::Damaged => self.damaged.push(file),
                 Found::Nothing => {}
@@ -125,6 +153,11 @@ impl Leases {
         self.damaged.sort();
         self
     }
+}
+
+/// A directory and not a link to one.
+pub fn is_own_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {

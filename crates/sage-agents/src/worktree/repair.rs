@@ -4,12 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sage_core::seal::Key;
 use tokio::time::Instant;
 
 use super::record::{Found, LeaseState, Record};
+use crate::text_file;
 
 /// A person's own git in the worktree needs less; a lock that stays longer is of a git that was killed.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// A path and a line break.
+const MAX_PATH_BYTES: u64 = 8192;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The git directory that is registered for the worktree at `path`.
@@ -17,7 +21,7 @@ pub fn git_dir_of(common_dir: &Path, path: &Path) -> Option<PathBuf> {
     let wanted = path.join(".git");
     let registered = std::fs::read_dir(common_dir.join("worktrees")).ok()?.flatten();
     let is_ours = |dir: &PathBuf| {
-        let text = std::fs::read_to_string(dir.join("gitdir")).unwrap_or_default();
+        let text = text_file::read(&dir.join("gitdir"), MAX_PATH_BYTES).unwrap_or_default();
         Path::new(text.trim_end()) == wanted
     };
     registered.map(|entry| entry.path()).find(is_ours)
@@ -26,14 +30,14 @@ pub fn git_dir_of(common_dir: &Path, path: &Path) -> Option<PathBuf> {
 /// A git that was killed while it registered a worktree can leave an empty file on which every later
 /// `git worktree` of the repository fails. Such halves go, if they are of a lease that was being made. Whoever
 /// calls this holds the lock, so that nobody is making one now.
-pub fn clear_half_made(common_dir: &Path) {
+pub fn clear_half_made(common_dir: &Path, key: Option<&Key>) {
     let registered = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
     for dir in registered.map(|entry| entry.path()).filter(|dir| dir.join("locked").exists()) {
-        let text = std::fs::read_to_string(dir.join("gitdir")).unwrap_or_default();
+        let text = text_file::read(&dir.join("gitdir"), MAX_PATH_BYTES).unwrap_or_default();
         let Some(tree) = Path::new(text.trim_end()).parent() else { continue };
         let Some(name) = tree.file_name() else { continue };
         let file = tree.with_file_name(format!("{}.json", name.to_string_lossy()));
-        if let Ok(Found::Record(record)) = Record::read(&file)
+        if let Ok(Found::Record(record)) = Record::read(&file, key)
             && record.state == LeaseState::Creating
         {
             let _ = std::fs::remove_dir_all(dir);
@@ -41,9 +45,13 @@ pub fn clear_half_made(common_dir: &Path) {
     }
 }
 
-/// Writes the `.git` file of a worktree again that has lost it. False if there is nothing to tie it to.
+/// Writes the `.git` file of a worktree again that has lost it. False if there is nothing to tie it to, or git has not
+/// finished making it: until then it is locked.
 pub fn reattach(common_dir: &Path, path: &Path) -> bool {
     let Some(git_dir) = git_dir_of(common_dir, path).filter(|_| path.is_dir()) else { return false };
+    if git_dir.join("locked").exists() {
+        return false;
+    }
     let file = path.join(".git");
     // A repository of the step's own is in its place: that is work, and not ours to change.
     if file.is_dir() {

@@ -28,7 +28,7 @@ impl Lease {
         if given_back.is_ok() {
             record.stash.clear();
         }
-        record.write(&self.file).map_err(|error| unwritable(&self.file, error))?;
+        record.write(&self.file, self.key.as_ref()).map_err(|error| unwritable(&self.file, error))?;
         self.record = record;
         given_back
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
+use sage_core::seal::Key;
 
 use super::Lease;
 use super::find::NoRepository;
@@ -40,7 +41,11 @@ impl Lease {
         let dir = record::prepare(&worktrees, &call.run).map_err(|error| unwritable(&worktrees, error))?;
         let folder = name::folder(&call.path);
         let (path, file) = (dir.join(&folder), dir.join(format!("{folder}.json")));
-        let known = Record::read(&file).map_err(|error| unwritable(&file, error))?;
+        let known = match Record::read(&file, config.key.as_ref()) {
+            // It decides about no other place.
+            Ok(Found::Record(record)) if record.path != path => Found::Damaged,
+            known => known.map_err(|error| unwritable(&file, error))?,
+        };
         let fresh = Record {
             branch: name::branch(&call.feature, &call.path, &call.run),
             base: repository.head.clone(),
@@ -54,7 +59,8 @@ impl Lease {
         };
         guard::write_hook(&dir, &repository, repository.branch.as_deref())
             .map_err(|error| unwritable(&dir, error))?;
-        let maker = Maker { git: &git, cx, repository: &repository, file: &file };
+        let key = config.key.clone();
+        let maker = Maker { git: &git, cx, repository: &repository, file: &file, key: key.as_ref() };
         let (mut record, git_dir) = maker.get(known, fresh).await?;
         // Of an attempt that nobody could settle.
         guard::restore_stash(&git, &repository, &record.stash).await?;
@@ -63,7 +69,7 @@ impl Lease {
         maker.write(&record)?;
         let project = record.path.join(&repository.prefix);
         std::fs::create_dir_all(&project).map_err(|error| unwritable(&project, error))?;
-        Ok(Lease { git, repository, record, file, git_dir, project })
+        Ok(Lease { git, repository, record, file, key, git_dir, project })
     }
 }
 
@@ -101,6 +107,7 @@ struct Maker<'a> {
     cx: &'a StepCx,
     repository: &'a Repository,
     file: &'a Path,
+    key: Option<&'a Key>,
 }
 
 impl Maker<'_> {
@@ -114,7 +121,7 @@ impl Maker<'_> {
             return Ok((Record::clone(record), git_dir));
         }
         let lock = lock::hold(&self.repository.common_dir, self.cx).await?;
-        repair::clear_half_made(&self.repository.common_dir);
+        repair::clear_half_made(&self.repository.common_dir, self.key);
         let git = self.git.clone().holding(lock);
         let locked = Maker { git: &git, ..*self };
         let record = match known {
@@ -212,7 +219,7 @@ impl Maker<'_> {
     }
 
     fn write(&self, record: &Record) -> Result<(), Miss> {
-        record.write(self.file).map_err(|error| unwritable(self.file, error))
+        record.write(self.file, self.key).map_err(|error| unwritable(self.file, error))
     }
 }
 

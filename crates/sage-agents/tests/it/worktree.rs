@@ -8,7 +8,7 @@ use sage_core::policy::FailureClass;
 use sage_core::template::Isolation;
 use serde_json::json;
 
-use crate::bench::{Bench, mode, sage, until};
+use crate::bench::{Bench, key, mode, sage, until};
 
 /// A repository with a commit, a change in the index, one in the checkout, one in the stash, a new file.
 pub struct Repository {
@@ -70,7 +70,7 @@ impl Repository {
     }
 
     fn leases(&self) -> Leases {
-        list(&self.path().join(".sage/worktrees")).unwrap()
+        list(&self.path().join(".sage/worktrees"), Some(&key())).unwrap()
     }
 
     fn lease(&self) -> Record {
@@ -204,7 +204,7 @@ async fn a_half_removed_worktree_is_made_anew_and_its_losses_are_no_work() {
     let file = lease.path.with_file_name("build.step_2.json");
     let halve = || {
         let record = Record { state: LeaseState::Creating, ..lease.clone() };
-        std::fs::write(&file, serde_json::to_vec(&record).unwrap()).unwrap();
+        record.write(&file, Some(&key())).unwrap();
         std::fs::remove_file(lease.path.join("a.txt")).unwrap();
     };
     halve();
@@ -217,8 +217,7 @@ async fn a_half_removed_worktree_is_made_anew_and_its_losses_are_no_work() {
     let first = other.step("echo x > x.log");
     first.run().await.succeeded();
     let lease = Record { state: LeaseState::Creating, ..other.lease() };
-    std::fs::write(lease.path.with_file_name("build.step_2.json"), serde_json::to_vec(&lease).unwrap())
-        .unwrap();
+    lease.write(&lease.path.with_file_name("build.step_2.json"), Some(&key())).unwrap();
     std::fs::remove_file(lease.path.join(".git")).unwrap();
     let reaper = Reaper::new(&other.path(), &other.path().join(".sage/worktrees")).unwrap();
     assert!(reaper.losses(&lease).unwrap().none());
@@ -363,13 +362,13 @@ async fn what_a_crash_or_a_person_broke_is_repaired_without_losing_anything() {
     assert_eq!(repository.lease().base, lease.base);
     let mut record = repository.lease();
     record.state = LeaseState::Creating;
-    std::fs::write(&file, serde_json::to_vec(&record).unwrap()).unwrap();
+    record.write(&file, Some(&key())).unwrap();
     again(&repository, &first, "cat kept.txt more.txt").run().await.succeeded();
 
     // A git that was killed while it registered the worktree, and another step that needs git meanwhile.
     let halved = |state: LeaseState| {
         let git_dir = PathBuf::from(git(&lease.path, "rev-parse --absolute-git-dir"));
-        std::fs::write(&file, serde_json::to_vec(&Record { state, ..repository.lease() }).unwrap()).unwrap();
+        Record { state, ..repository.lease() }.write(&file, Some(&key())).unwrap();
         std::fs::write(git_dir.join("locked"), "initializing").unwrap();
         std::fs::write(git_dir.join("commondir"), "").unwrap();
     };

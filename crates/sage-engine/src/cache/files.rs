@@ -119,14 +119,21 @@ fn whole_folder(project: &Path, glob: &str) -> String {
     if folder { format!("{not}/{bare}/**") } else { format!("{not}{}", name.trim_start_matches("./")) }
 }
 
+/// Whether the file that says what is ignored in `dir` can be read: a pipe or a device in its place never ends.
+fn has_plain_rules(dir: &Path) -> bool {
+    const MAX_BYTES: u64 = 1 << 20;
+    dir.join(".gitignore").metadata().map_or(true, |about| about.is_file() && about.len() <= MAX_BYTES)
+}
+
 fn walk(project: &Path, sage: &Path, wanted: &Override) -> Vec<PathBuf> {
     let sage = sage.to_owned();
     let mut walk = WalkBuilder::new(project);
     walk.hidden(false).ignore(false).git_global(false).require_git(false).sort_by_file_path(Path::cmp);
     walk.filter_entry(move |entry| {
         let own = entry.path() == sage || entry.file_name() == ".sage" || entry.file_name() == ".git";
-        !(entry.depth() > 0 && own)
+        !(entry.depth() > 0 && own) && has_plain_rules(entry.path())
     });
+    walk.git_ignore(has_plain_rules(project));
     let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
     files.map(|entry| entry.into_path()).filter(|path| !wanted.matched(path, false).is_ignore()).collect()
 }

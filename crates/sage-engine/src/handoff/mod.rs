@@ -5,7 +5,7 @@
 //! chain-<taskId>.json        the handoffs of one taskId in order; in archive/ when it has come to its end
 //! index.json                 all of them
 //! ```
-//! Chains and index are views: they are made anew from the handoffs whenever they do not match, and that is
+//! Chains and index are views: a change makes them anew from the handoffs where they do not match, and that is
 //! told. What must stay true: writers take turns by an OS lock, the handoff is written before its views.
 
 mod forget;
@@ -148,21 +148,17 @@ impl Store {
         Ok(Done { value: Index::of(&all).handoffs, notes })
     }
 
-    /// Looking creates nothing, but puts right what is damaged.
+    /// Looking writes nothing: views that do not match are told, and the next change makes them anew.
     fn look(&self) -> Result<(Vec<Handoff>, Vec<String>), HandoffError> {
         let mut notes = Vec::new();
         if !self.has_any()? {
             return Ok((Vec::new(), notes));
         }
         let scanned = self.scan()?;
-        if self.mismatch(&Index::of(&scanned.handoffs)).is_none() {
-            notes.extend(scanned.notes());
-            return Ok((scanned.handoffs, notes));
-        }
-        // Somebody may be between a handoff and its views: under the lock it is seen for certain.
-        let _lock = self.lock()?;
-        let all = self.whole_list(&mut notes)?;
-        Ok((all, notes))
+        notes.extend(scanned.notes());
+        let mismatch = self.mismatch(&Index::of(&scanned.handoffs));
+        notes.extend(mismatch.map(|why| format!("{why}: the next change writes it anew")));
+        Ok((scanned.handoffs, notes))
     }
 
     fn has_any(&self) -> Result<bool, HandoffError> {

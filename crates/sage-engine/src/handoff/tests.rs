@@ -179,8 +179,15 @@ fn damaged_views_are_made_anew_and_told_and_a_damaged_handoff_is_left_alone() {
         damage();
         let listed = desk.store.list().unwrap();
         assert_eq!(listed.notes.len(), 1, "{n}: {:?}", listed.notes);
-        assert!(listed.notes[0].ends_with("did not match its handoffs: made anew from the handoffs"), "{n}");
+        assert!(
+            listed.notes[0].ends_with("did not match its handoffs: the next change writes it anew"),
+            "{n}"
+        );
         assert_eq!(listed.value.len(), 2);
+        assert_eq!(desk.store.list().unwrap().notes, listed.notes, "{n}: looking writes nothing");
+        let mut notes = Vec::new();
+        desk.store.whole_list(&mut notes).unwrap();
+        assert!(notes[0].ends_with("did not match its handoffs: made anew from the handoffs"), "{n}");
         assert_eq!([json_of(&desk.path("index.json")), json_of(&desk.path("chain-a.json"))], good, "{n}");
         assert_eq!(desk.store.list().unwrap().notes, [""; 0]);
     }

@@ -27,6 +27,10 @@ impl Engine {
             return Err(OpenError::Foreign(feature.into()));
         }
         refuse_misfit(&snapshot.run, snapshot.owner.is_some(), feature, &signal)?;
+        // It would be no different from one that a step wrote.
+        if self.key.is_none() && signal.is_a_persons() {
+            return Err(OpenError::NoKey);
+        }
         let sent = control::send(self.vfs.as_ref(), &snapshot.dir, &signal, self.key.as_ref())
             .map_err(|source| OpenError::Io { what: "send the signal", source })?;
         let deadline = Instant::now() + SIGNAL_TAKEN;

@@ -108,7 +108,7 @@ fn a_link_out_of_the_project_is_not_read() {
     std::fs::remove_dir_all(desk.path("project/.sage/skills")).unwrap();
     symlink(desk.path("elsewhere"), desk.path("project/.sage/skills")).unwrap();
     let error = desk.store.save(&draft("x", None)).unwrap_err().to_string();
-    assert!(error.contains("is a link"), "{error}");
+    assert!(error.contains("is a symlink"), "{error}");
     assert!(!desk.path("elsewhere/payment-processing").exists());
 }
 

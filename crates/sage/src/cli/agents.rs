@@ -1,6 +1,7 @@
 //! `sage agents`: who can work here: installed, logged in, able to do what.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -173,8 +174,19 @@ async fn row(context: &Context, config: AgentConfig) -> Row {
 }
 
 async fn patient(agent: &dyn Agent, context: &Context, config: &AgentConfig) -> Probe {
+    let found = config.program(&config.adapter, &context.project.root);
+    let found_text = found.as_ref().map(|path| path.display().to_string());
+    // `PATH` may lead into the project, which has not defined it as an agent.
+    let root = &context.project.root;
+    let is_inside =
+        |path: &Path| path.starts_with(root) || path.canonicalize().is_ok_and(|path| path.starts_with(root));
+    let is_bare = config.command.first().is_none_or(|program| !program.contains('/'));
+    if is_bare && found.is_some_and(|path| is_inside(&path)) {
+        let hint = Some("it is a file of the project: looking does not start it".to_string());
+        return Probe { found: found_text, hint, ..Probe::default() };
+    }
     let late = || Probe {
-        found: config.program(&config.adapter, &context.project.root).map(|path| path.display().to_string()),
+        found: found_text.clone(),
         hint: Some(format!("it does not answer within {} s", PATIENCE.as_secs())),
         ..Probe::default()
     };

@@ -13,6 +13,7 @@ use super::table::print_table;
 use super::{config, print, print_json};
 use crate::command_line;
 use crate::display::text::{ago_text, clean, clock_text, count_text, plural, size_text};
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -56,6 +57,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         None | Some(Action::Stats) => stats(context, &cache, now, args.json)?,
         Some(Action::List { name }) => list(&cache, name.as_deref(), now, args.json)?,
         Some(Action::Clear { name, older_than }) => {
+            refuse_steps("clear the cache", "sage cache clear")?;
             clear(&cache, name.as_deref(), older_than.as_deref(), now, args.json)?;
         }
     }

@@ -62,7 +62,7 @@ impl Catalog {
         let mut all: BTreeMap<String, Place> = own.collect();
         for path in programs::foreign(&self.root) {
             let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_string);
-            let names = programs::own_name(&path).into_iter().chain(stem);
+            let names = programs::own_name(&path, &self.root).into_iter().chain(stem);
             all.extend(names.map(|name| (name, Place::File(path.clone()))));
         }
         let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
@@ -294,7 +294,7 @@ pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let unreadable =
         |error: &dyn std::fmt::Display| Failure::usage(format!("cannot read `{shown}`: {error}"));
-    let text = text_file::read(path, MAX_BYTES).map_err(|e| unreadable(&e))?;
+    let text = text_file::read_in(root, path, MAX_BYTES).map_err(|e| unreadable(&e))?;
     let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
     Ok(Frozen { file: Some(shown.clone()), ..Frozen::new(name, Format::of_file(&shown), text) })
 }

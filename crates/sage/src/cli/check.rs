@@ -71,7 +71,7 @@ fn typescript(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn syntax(context: &Context, file: &Path) -> Result<Vec<Shown>, Failure> {
-    let text = text_file::read(file, sage_script::strip::MAX_BYTES as u64)
+    let text = text_file::read_in(&context.project.root, file, sage_script::strip::MAX_BYTES as u64)
         .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", file.display())))?;
     let absolute = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     let (templates, shown) = (context.project.templates(), shown(context, file));

@@ -134,7 +134,7 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
     } else {
         crate::say::painted(display::summary(run, style()));
     }
-    worktrees::tell(&engine.project, &run.id);
+    worktrees::tell(&engine.project, &run.id, engine.key.as_ref());
     Ok(ExitCode::from(exit_code(run)))
 }
 

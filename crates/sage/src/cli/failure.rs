@@ -82,7 +82,7 @@ impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Failure {
         let message = error.to_string();
         match error {
-            ProjectError::NotADirectory { path } => Failure::failed(message)
+            ProjectError::NotADirectory { path } | ProjectError::Link { path } => Failure::failed(message)
                 .hint(format!("rm {}    (then sage init)", argument(&path.display().to_string()))),
             ProjectError::Foreign { path } => {
                 let path = argument(&path.display().to_string());
@@ -131,6 +131,7 @@ impl From<OpenError> for Failure {
             OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
                 .hint(sage("approve").arg("FEATURE").arg(step).comment("run it again; or sage reject")),
             OpenError::Project(error) => error.into(),
+            OpenError::NoKey => Failure::failed(message).hint("XDG_STATE_HOME=<a directory of yours>"),
             OpenError::Damaged { feature, .. } => Failure::failed(message)
                 .hint(sage("repair").arg(&feature).arg("--dry-run").comment("shows what can be kept"))
                 .hint(sage("resume").arg(feature).comment("repairs it and goes on")),

@@ -14,7 +14,9 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::preflight::check_run_trust;
 use super::{background, feature, list, notes, resume};
+use crate::command_line::sage;
 use crate::display::text::plural;
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -40,6 +42,9 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let (source, fork) = (feature(&args.feature)?, Feature::from_title(&args.name)?);
+    if args.limits.budget.is_some() {
+        refuse_steps("change the budget of a run", &sage("fork").arg(&args.feature).to_string())?;
+    }
     let mut engine = context.engine();
     if let Some(cache) = &mut engine.cache {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

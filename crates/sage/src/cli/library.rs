@@ -102,7 +102,7 @@ impl Operations {
         }
         for (name, path) in files(dir) {
             let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            match text_file::read(&path, MAX_BYTES) {
+            match text_file::read_in(root, &path, MAX_BYTES) {
                 Ok(text) => operations.add(&name, file, text),
                 Err(error) => operations.refuse(&name, file, &error.to_string()),
             }

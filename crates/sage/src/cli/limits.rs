@@ -15,6 +15,7 @@ use super::limits_view::{self, GLOBAL};
 use super::target_names::TARGET_POOL;
 use super::{print, print_json};
 use crate::command_line::{sage, tell};
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -58,6 +59,9 @@ impl Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let limits = context.limits();
+    if !args.looks() {
+        refuse_steps("change a limit", "sage limits")?;
+    }
     match args.action {
         None => limits_view::show(context, &limits, args.json),
         Some(Action::Set { name, limit, json }) => set(context, &limits, &name, &limit, json),

@@ -300,6 +300,7 @@ impl Command {
             Command::Trust(args) => args.looks(),
             Command::Gc(args) => args.looks(),
             Command::Run(args) => args.looks(),
+            Command::Repair(args) => args.looks(),
             _ => false,
         }
     }
@@ -314,7 +315,8 @@ impl Command {
         match self {
             Command::Run(_) | Command::Resume(_) | Command::Fork(_) | Command::Pause(_) => !self.only_looks(),
             Command::Cancel(_) | Command::Approve(_) | Command::Reject(_) => true,
-            Command::Compare(_) | Command::Repair(_) => true,
+            Command::Compare(_) => true,
+            Command::Repair(args) => !args.looks(),
             Command::Session(_) | Command::Trust(_) | Command::Budget(_) => !self.only_looks(),
             Command::Tools(_) | Command::Code(_) | Command::Check(_) => true,
             Command::Mcp(_) | Command::Serve(_) | Command::Supervise => true,

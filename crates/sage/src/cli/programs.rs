@@ -27,7 +27,7 @@ pub fn is_code(path: &Path) -> bool {
 /// A workflow in code as a template.
 pub fn freeze(path: &Path, root: &Path) -> Result<Frozen, Failure> {
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let text = read(path).map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}")))?;
+    let text = read(root, path).map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}")))?;
     let stem = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
     let meta = scan(&shown, &text).and_then(|scan| scan.meta).unwrap_or_default();
     let mut template = json!({
@@ -53,8 +53,8 @@ fn scan(name: &str, text: &str) -> Option<Scan> {
 }
 
 /// What a workflow script of Claude Code calls itself.
-pub fn own_name(path: &Path) -> Option<String> {
-    let text = read(path).ok()?;
+pub fn own_name(path: &Path, root: &Path) -> Option<String> {
+    let text = read(root, path).ok()?;
     scan("", &text)?.meta?["name"].as_str().map(str::to_owned)
 }
 
@@ -90,7 +90,9 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
             Some(name) => skills.join(name).join("skill.ts"),
             None => folder.join(path.strip_prefix("./").unwrap_or(&path)),
         };
-        let Ok(text) = read(&place).or_else(|_| read(&place.with_extension("ts"))) else { continue };
+        let Ok(text) = read(root, &place).or_else(|_| read(root, &place.with_extension("ts"))) else {
+            continue;
+        };
         let shown = place.strip_prefix(root).unwrap_or(&place).display().to_string();
         match strip(&shown, &text, Form::Module) {
             Err(mut wrong) => found.wrong.append(&mut wrong),
@@ -184,8 +186,8 @@ fn plain(path: &Path) -> Option<String> {
     Some(format!("./{}", parts.join("/")))
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    text_file::read(path, sage_script::strip::MAX_BYTES as u64).map_err(|error| error.to_string())
+fn read(root: &Path, path: &Path) -> Result<String, String> {
+    text_file::read_in(root, path, sage_script::strip::MAX_BYTES as u64).map_err(|error| error.to_string())
 }
 
 /// Where Claude Code keeps workflow scripts: the user's, then the project's.

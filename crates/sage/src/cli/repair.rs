@@ -24,6 +24,13 @@ pub struct Args {
     json: bool,
 }
 
+impl Args {
+    /// It only shows something.
+    pub fn looks(&self) -> bool {
+        self.dry_run
+    }
+}
+
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let repair = context.engine().repair(&feature, args.dry_run)?;

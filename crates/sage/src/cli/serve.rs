@@ -58,7 +58,7 @@ async fn serve(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let card = Card::write(&context.project, &url, token.text())?;
     tell(&url, &args, &card)?;
     let health = Health::of(context.clone());
-    let (handler, guard) = (SageServer::new(context.clone()), Guard::new(port, Some(token)));
+    let (handler, guard) = (SageServer::shared(context.clone()), Guard::new(port, Some(token)));
     let door = Door { listener, handler, guard, health: Arc::new(move || health.look()) };
     #[cfg(debug_assertions)]
     if args.conformance {

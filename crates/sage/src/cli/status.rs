@@ -6,7 +6,6 @@ use sage_core::event::PauseReason;
 use sage_core::run::Status;
 use sage_core::wire::StatusView;
 use sage_engine::open::Snapshot;
-use sage_engine::project::Project;
 use serde_json::Value;
 
 use super::context::Context;
@@ -61,7 +60,7 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
     let now = sage_engine::clock::Clock::System.now_ms();
     let run = &snapshot.run;
     if json {
-        print_json(&view(&context.project, snapshot, now)?)?;
+        print_json(&view(context, snapshot, now)?)?;
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
@@ -71,14 +70,14 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
         if let Some(reason) = reason_text(run, style) {
             crate::say::painted(format_args!("{reason}\n"));
         }
-        worktrees::tell(&context.project, &run.id);
+        worktrees::tell(&context.project, &run.id, context.key.as_ref());
         tell_next(snapshot);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// As programs see it.
-pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
+pub fn view(context: &Context, snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
     let clock_ms = snapshot.run.clock_ms(now_ms, snapshot.owner.is_some() || snapshot.is_alive());
     let mut value = serde_json::to_value(StatusView::of(&snapshot.run, clock_ms))?;
     value["type"] = "status".into();
@@ -91,7 +90,7 @@ pub fn view(project: &Project, snapshot: &Snapshot, now_ms: u64) -> Result<Value
     if let Some(record) = &snapshot.detached {
         value["background"] = background::json(record);
     }
-    if let Some(left) = worktrees::json(project, &snapshot.run.id) {
+    if let Some(left) = worktrees::json(&context.project, &snapshot.run.id, context.key.as_ref()) {
         value["worktrees"] = left;
     }
     Ok(value)

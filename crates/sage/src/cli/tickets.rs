@@ -14,6 +14,8 @@ use serde_json::json;
 use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json};
+use crate::command_line::sage;
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -107,7 +109,9 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
     let (store, json) = (engine.tickets(), args.json);
     // A run may have ended without anybody who could tell its ticket.
-    store.settle(&engine).map_err(failure)?;
+    if !args.looks() || context.project.refuse_links().is_ok() {
+        store.settle(&engine).map_err(failure)?;
+    }
     match args.action.unwrap_or_else(|| Action::List(view::Filter::default())) {
         Action::List(filter) => view::list(&store.read().map_err(failure)?, &filter, json),
         Action::Ready => view::ready(&store.read().map_err(failure)?, json),
@@ -145,6 +149,10 @@ fn add(store: &Store, args: AddArgs, json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn change(store: &Store, args: ChangeArgs, to: State, json: bool) -> Result<ExitCode, Failure> {
+    let book = store.read().map_err(failure)?;
+    if let Some(ticket) = args.ids.iter().filter_map(|id| book.find(id).ok()).find(|ticket| ticket.person) {
+        refuse_steps("decide such a ticket", &sage("tickets show").arg(&ticket.id).to_string())?;
+    }
     let done = store.change(|book, at| {
         let ready_before: Vec<String> = book.free().iter().map(|ticket| ticket.id.clone()).collect();
         let mut tickets: Vec<Ticket> = Vec::new();

@@ -159,7 +159,8 @@ fn revoke(context: &mut Context, names: &[String], json: bool) -> Result<ExitCod
 
 /// Asks the person at the terminal for the word that a command lacks. False without a terminal, or if the answer is no.
 pub fn obtain(context: &mut Context, word: &Word) -> Result<bool, Failure> {
-    let silent = std::env::args_os().any(|arg| arg == "--json" || arg == "--yes" || arg == "--quiet");
+    let silent = std::env::args_os()
+        .any(|arg| ["--json", "--yes", "--quiet", "--dry-run"].iter().any(|it| arg == *it));
     if silent || !is_terminal() || refuse_steps("trust what a project defines", "sage trust").is_err() {
         return Ok(false);
     }

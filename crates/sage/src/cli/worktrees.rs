@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use sage_agents::worktree::{self, LeaseState, Record};
+use sage_core::seal::Key;
 use sage_engine::project::Project;
 use serde_json::{Value, json};
 
@@ -12,23 +13,24 @@ use serde_json::{Value, json};
 const SHOWN: usize = 10;
 
 /// Of steps that have ended. A folder that cannot be read is told by `sage gc`.
-fn of(project: &Project, run: &str) -> Vec<Record> {
-    let mut leases = worktree::list_of(&project.dir.join("worktrees"), run).unwrap_or_default().found;
+fn of(project: &Project, run: &str, key: Option<&Key>) -> Vec<Record> {
+    let dir = project.dir.join("worktrees");
+    let mut leases = worktree::list_of(&dir, run, key).unwrap_or_default().found;
     let ended = |state: LeaseState| matches!(state, LeaseState::Committed | LeaseState::Failed);
     leases.retain(|lease| ended(lease.state));
     leases
 }
 
 /// On stderr, if there is anything.
-pub fn tell(project: &Project, run: &str) {
-    let leases = of(project, run);
+pub fn tell(project: &Project, run: &str, key: Option<&Key>) {
+    let leases = of(project, run, key);
     if !leases.is_empty() {
         eprint!("{}", text(project, &leases));
     }
 }
 
-pub fn json(project: &Project, run: &str) -> Option<Value> {
-    let leases = of(project, run);
+pub fn json(project: &Project, run: &str, key: Option<&Key>) -> Option<Value> {
+    let leases = of(project, run, key);
     let one = |lease: &Record| {
         json!({"step": lease.step, "state": lease.state, "branch": lease.branch, "commit": lease.commit,
             "path": lease.path})

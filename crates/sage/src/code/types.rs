@@ -31,12 +31,17 @@ pub fn write(sage_dir: &Path, servers: Option<&[ToolDef]>) -> io::Result<PathBuf
     Ok(dir)
 }
 
+/// A larger one is not read, and not ours.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// The first line of the file that editors find: one without it is the user's, and stays.
 const OURS: &str = "// Written by `sage check`; without this line it is yours.\n";
 
 fn write_editor_config(path: &Path) -> io::Result<()> {
-    if std::fs::read_to_string(path).is_ok_and(|text| !text.starts_with(OURS)) {
-        return Ok(());
+    match text_file::read(path, MAX_BYTES) {
+        Ok(text) if !text.starts_with(OURS) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(()),
+        _ => {}
     }
     let include = ["types/*.d.ts", "templates/**/*.ts", "skills/*/skill.ts"];
     let config = pretty(&json!({"extends": "./types/tsconfig.json", "include": include}));

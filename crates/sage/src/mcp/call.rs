@@ -30,6 +30,8 @@ pub struct Call {
     /// What the client has asked its user, and the state that it was given for it.
     pub responses: Option<InputResponses>,
     pub state: Option<String>,
+    /// What the client says its user answered counts.
+    pub person: bool,
 }
 
 impl Call {
@@ -40,7 +42,11 @@ impl Call {
         request: RequestContext<RoleServer>,
     ) -> Call {
         let (responses, state) = (None, None);
-        Call { directory, slots, workshop, started: Instant::now(), request, responses, state }
+        Call { directory, slots, workshop, started: Instant::now(), request, responses, state, person: false }
+    }
+
+    pub fn by_person(self, person: bool) -> Call {
+        Call { person, ..self }
     }
 
     /// With what the client was asked for before.

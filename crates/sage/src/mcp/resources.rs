@@ -70,7 +70,7 @@ fn content(context: &Context, uri: &str) -> Result<Option<Value>, ToolError> {
             let name = other.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/'));
             let Some(Ok(feature)) = name.map(Feature::from_title) else { return Ok(None) };
             match context.engine().read(feature.slug()) {
-                Ok(snapshot) => Ok(Some(status::view(&context.project, &snapshot)?)),
+                Ok(snapshot) => Ok(Some(status::view(context, &snapshot)?)),
                 Err(OpenError::Unknown(_)) => Ok(None),
                 Err(error) => Err(ToolError::from(error).code(Code::Corrupted)),
             }

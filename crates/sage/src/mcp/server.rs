@@ -41,19 +41,31 @@ struct Shared {
     directory: PathBuf,
     slots: Arc<Semaphore>,
     workshop: Arc<Workshop>,
+    /// Its client may answer for a person: it started this server, and no step is above it.
+    person: bool,
 }
 
 impl SageServer {
-    /// Reads nothing yet.
+    /// For the client that started this process, whose user can be asked. Reads nothing yet.
     pub fn new(context: Context) -> SageServer {
+        SageServer::with(context, true)
+    }
+
+    /// For any client that has the token, which steps of the project can read: no answer is a person's.
+    pub fn shared(context: Context) -> SageServer {
+        SageServer::with(context, false)
+    }
+
+    fn with(context: Context, person: bool) -> SageServer {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         let workshop = Arc::default();
-        SageServer(Arc::new(Shared { directory: context.project.root, slots, workshop }))
+        SageServer(Arc::new(Shared { directory: context.project.root, slots, workshop, person }))
     }
 
     fn call(&self, request: RequestContext<RoleServer>) -> Call {
         let shared = &self.0;
         Call::new(shared.directory.clone(), shared.slots.clone(), shared.workshop.clone(), request)
+            .by_person(shared.person)
     }
 }
 

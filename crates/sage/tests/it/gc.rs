@@ -245,6 +245,69 @@ fn a_record_that_points_elsewhere_removes_nothing_there() {
     assert!(outside.exists() && path.exists());
 }
 
+/// As a clone can bring it: a record of a run that never was, behind a link.
+// covers: R4, R17
+#[test]
+fn a_forged_record_behind_a_link_removes_nothing() {
+    let sage = sage();
+    repository(&sage);
+    let outside = sage.outside().join("precious");
+    std::fs::create_dir_all(outside.join("thesis")).unwrap();
+    std::fs::create_dir_all(sage.path(".sage/worktrees/run_A")).unwrap();
+    std::os::unix::fs::symlink(&outside, sage.path(".sage/worktrees/RUN")).unwrap();
+    let path = sage.path(".sage/worktrees").canonicalize().unwrap().join("RUN/thesis");
+    let record = format!(
+        r#"{{"branch": "sage/x", "base": "0", "path": {path:?}, "commit": null, "step": "p/x", "run": "RUN", "feature": "f", "state": "creating"}}"#
+    );
+    sage.write(".sage/worktrees/run_A/x.json", &record);
+    sage.write("sage.toml", "[gc]\nolderThan = \"1s\"\n");
+    age(&sage.path(".sage/worktrees/run_A/x.json"), 400);
+    std::fs::write(outside.join("thesis.json"), &record).unwrap();
+    age(&outside.join("thesis.json"), 400);
+    sage.sage("run done -t fine").exit(0);
+    let report = gc(&sage, "--older-than 0s --force");
+    assert_eq!(count(&report, "worktrees"), 0, "{report}");
+    assert!(outside.join("thesis").exists(), "{report}");
+}
+
+// covers: R4, R17
+#[test]
+fn a_directory_of_worktrees_that_became_a_link_is_left_alone() {
+    let sage = sage();
+    repository(&sage);
+    sage.sage("run x -t branch -i file=x.txt").exit(0);
+    let run = sage.path(".sage/worktrees").join(sage.engine().latest("x").unwrap());
+    let outside = sage.outside().join("moved");
+    std::fs::rename(&run, &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, &run).unwrap();
+    let report = gc(&sage, "--older-than 0s --force");
+    assert_eq!(count(&report, "worktrees"), 0, "{report}");
+    assert!(outside.join("p.a/x.txt").exists() && outside.join("p.a.json").exists(), "{report}");
+}
+
+// covers: R4, R17
+#[test]
+fn looking_for_losses_runs_no_filter_of_the_repository() {
+    let sage = sage();
+    repository(&sage);
+    sage.sage("run x -t branch -i file=x.txt").exit(0);
+    let run = sage.path(".sage/worktrees").join(sage.engine().latest("x").unwrap());
+    let trace = sage.outside().join("filtered");
+    let program = format!("touch {}; cat", trace.display());
+    git(&sage, &["config", "filter.evil.clean", &program]);
+    git(&sage, &["config", "filter.evil.required", "true"]);
+    sage.write(".git/info/attributes", "* filter=evil\n");
+    // Of another size than in the index, so that its content is looked at.
+    std::fs::write(run.join("p.a/a.txt"), "two\n\n").unwrap();
+    let report = gc(&sage, "--older-than 0s -n");
+    assert_eq!(
+        report["kept"][0]["why"], "1 file is not committed, its commits are merged nowhere",
+        "{report}"
+    );
+    gc(&sage, "--older-than 0s");
+    assert!(!trace.exists(), "a filter of the repository ran");
+}
+
 /// A clone may bring links: whatever they lead to is not ours.
 // covers: R4
 #[test]

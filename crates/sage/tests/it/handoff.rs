@@ -152,7 +152,7 @@ fn what_nobody_looks_after_is_stuck_and_damage_is_told() {
     std::fs::remove_file(old).unwrap();
     sage.write(&format!(".sage/handoffs/2020-01-01/{id}.json"), text);
     let list = sage.sage("handoff list").exit(0).stdout_has("pending (stuck)");
-    list.stderr_has("made anew from the handoffs").stderr_has("1 stuck for 24 hours");
+    list.stderr_has("the next change writes it anew").stderr_has("1 stuck for 24 hours");
     assert_eq!(listed(&sage, "--stuck").len(), 1);
     sage.sage("handoff list --stuck").exit(0).stderr_lacks("made anew");
     sage.write(".sage/handoffs/2020-01-01/broken.json", "{");

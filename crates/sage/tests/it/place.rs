@@ -97,6 +97,60 @@ fn a_symlinked_sage_directory_is_refused() {
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing was written through the link");
 }
 
+// covers: R17
+#[test]
+fn nothing_is_written_through_a_link_of_a_clone() {
+    let commands = [
+        "run x -t t.yaml",
+        "check",
+        "init",
+        "tickets add later",
+        "handoff list",
+        "wake finding --session me --summary hi",
+    ];
+    for name in
+        ["types", "handoffs", "cache", "tickets", "templates", "sessions", "inbox", "worktrees", "logs"]
+    {
+        let (sage, _) = template();
+        let _ = std::fs::remove_dir_all(sage.path(".sage").join(name));
+        let elsewhere = sage.outside().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, sage.path(".sage").join(name)).unwrap();
+        for command in commands {
+            let outcome = sage.sage(command);
+            let count = std::fs::read_dir(&elsewhere).unwrap().count();
+            assert_eq!(count, 0, "`{command}` wrote through `{name}`: {}", outcome.stderr);
+        }
+        sage.sage("run x -t t.yaml").exit(1).stderr_has("is a symlink").stderr_has(name);
+    }
+    // Definitions may lie elsewhere in the project.
+    let (sage, _) = template();
+    std::fs::remove_dir_all(sage.path(".sage/templates")).unwrap_or_default();
+    std::fs::create_dir(sage.path("flows")).unwrap();
+    std::os::unix::fs::symlink("../flows", sage.path(".sage/templates")).unwrap();
+    sage.sage("run x -t t.yaml").exit(4);
+}
+
+// covers: R17
+#[test]
+fn init_follows_no_link_out_of_the_project() {
+    for link in [".claude", ".claude/commands", ".mcp.json"] {
+        let sage = Sage::new();
+        let elsewhere = sage.outside().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let target = if link == ".mcp.json" { elsewhere.join("mcp.json") } else { elsewhere.clone() };
+        if link == ".mcp.json" {
+            std::fs::write(&target, "{}").unwrap();
+        }
+        std::fs::create_dir_all(sage.path(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&target, sage.path(link)).unwrap();
+        sage.sage("init").exit(0).stderr_has("outside the project");
+        let left: Vec<_> = std::fs::read_dir(&elsewhere).unwrap().flatten().collect();
+        assert!(left.len() == usize::from(link == ".mcp.json"), "{link}: {left:?}");
+        assert!(link != ".mcp.json" || std::fs::read_to_string(&target).unwrap() == "{}");
+    }
+}
+
 // covers: R17, RELIABILITY 20
 #[test]
 fn a_symlinked_state_directory_is_refused() {

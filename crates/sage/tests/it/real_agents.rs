@@ -142,7 +142,7 @@ fn killed_owner(agent: &str, tool: Value) {
     let model = FakeLlm::start(script).unwrap();
     let Some(sage) = project(&model, &LONG.replace("AGENT", agent)) else { return };
     let run = sage.spawn("run x -t t --quiet");
-    wait_until(|| sage.path("begun").exists() && is_heard(&sage), DEADLINE, "the agent's tool to run");
+    wait_until(|| !sage.lines("begun").is_empty() && is_heard(&sage), DEADLINE, "the agent's tool to run");
     run.kill();
     sage.assert_nothing_alive();
     sage.sage("resume x --quiet").exit(0);

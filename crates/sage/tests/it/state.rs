@@ -65,9 +65,12 @@ impl Asked {
         self.sage.path(".sage/state/workflow-x.json.bak")
     }
 
+    /// The large result; the checkpoint may have blobs of its own.
     fn blob(&self) -> PathBuf {
+        let journal = std::fs::read_to_string(self.journal()).unwrap();
+        let named = |path: &PathBuf| journal.contains(path.file_name().unwrap().to_str().unwrap());
         let blobs = std::fs::read_dir(self.dir.join("blobs")).unwrap().map(|entry| entry.unwrap().path());
-        blobs.filter(|path| path.metadata().unwrap().len() > 90_000).max().unwrap()
+        blobs.filter(|path| path.metadata().unwrap().len() > 90_000).find(named).unwrap()
     }
 
     fn ran(&self) -> Vec<String> {

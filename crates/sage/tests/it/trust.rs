@@ -34,6 +34,28 @@ pub fn call(sage: &Sage, command: &str) -> Outcome {
     sage.args(command.split_whitespace()).env("SECRET_TOKEN", "sesame").run()
 }
 
+/// `PATH` leads into the project, as some people set it.
+// covers: R17
+#[test]
+fn looking_starts_no_program_that_lies_in_the_project() {
+    let sage = Sage::new();
+    for name in ["claude", "codex", "gemini", "git"] {
+        canary(&sage, name);
+        canary(&sage, &format!("node_modules/.bin/{name}"));
+    }
+    std::fs::remove_file(sage.path("node_modules/.bin/git")).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let inside = sage.root().canonicalize().unwrap().join("node_modules/.bin");
+    for first in [".", "", "node_modules/.bin", inside.to_str().unwrap()] {
+        for command in ["agents", "doctor", "init", "gc --dry-run", "run x --dry-run"] {
+            let mut looks =
+                sage.args(command.split_whitespace()).env("PATH", format!("{first}:{path}")).command();
+            looks.current_dir(sage.root()).output().unwrap();
+            assert_eq!(started(&sage), [""; 0], "`{command}` with `{first}` first");
+        }
+    }
+}
+
 // covers: R17
 #[test]
 fn what_a_project_defines_runs_only_after_it_was_trusted() {

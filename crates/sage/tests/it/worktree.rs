@@ -69,7 +69,7 @@ fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
         "first\nfirst\n",
         "found as it was left"
     );
-    let leases = sage_agents::worktree::list(&worktrees).unwrap().found;
+    let leases = sage_agents::worktree::list(&worktrees, sage.key().as_ref()).unwrap().found;
     let states: Vec<String> = leases.iter().map(|it| format!("{} {:?}", it.step, it.state)).collect();
     assert_eq!(states, ["after/missing Failed", "build/one Committed", "build/two Committed"]);
     assert_eq!(git(&sage, &["show", &format!("{}:one.txt", leases[1].branch)]), "first\nfirst");

@@ -4,19 +4,26 @@ use std::path::Path;
 
 use super::super::issue::{Issue, Severity};
 use super::super::look::Look;
+use crate::walk::has_plain_rules;
 
+/// More is no file of settings.
+const MAX_BYTES: u64 = 1 << 20;
 const FILES: &[&str] = &[".env", ".env.local", ".env.production"];
 
 pub(super) fn issues(look: &Look) -> Vec<Issue> {
     let root = &look.tree.root;
-    let (ignored, _) = ignore::gitignore::Gitignore::new(root.join(".gitignore"));
+    let ignored = match has_plain_rules(root) {
+        true => ignore::gitignore::Gitignore::new(root.join(".gitignore")).0,
+        false => ignore::gitignore::Gitignore::empty(),
+    };
     let open = |name: &&&str| !ignored.matched(Path::new(name), false).is_ignore();
     FILES.iter().filter(open).filter(|name| holds_values(&root.join(name))).map(|name| issue(name)).collect()
 }
 
 /// At least one `NAME=value`.
 fn holds_values(path: &Path) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let is_plain = path.metadata().is_ok_and(|about| about.is_file() && about.len() <= MAX_BYTES);
+    let text = is_plain.then(|| std::fs::read_to_string(path).ok()).flatten().unwrap_or_default();
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines.any(|line| line.split_once('=').is_some_and(|(_, value)| !value.trim().is_empty()))
 }

@@ -18,10 +18,7 @@ const RETURN_AT_TOP: &str = "TS1108";
 
 /// The user's own.
 pub fn on_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // A relative folder on PATH is whatever the project put there.
-    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
-    dirs.map(|dir| dir.join("tsc")).find(|path| path.is_file())
+    sage_agents::agent::on_path("tsc".as_ref(), &std::env::var_os("PATH").unwrap_or_default())
 }
 
 pub async fn run(program: &Path, project: &Path, root: &Path) -> Result<Vec<Shown>, Failure> {

@@ -104,7 +104,7 @@ impl Config {
     /// `trust` decides which of the project's programs and rules count.
     pub fn load(root: &Path, trust: &Trust) -> Result<Config, Failure> {
         let path = root.join(FROM_FILE);
-        let text = match text_file::read(&path, MAX_BYTES) {
+        let text = match text_file::read_in(root, &path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),

@@ -12,6 +12,7 @@ use super::check::Check;
 use crate::cli::context::{self, user_state};
 use crate::cli::failure::Failure;
 use crate::trust::user;
+use sage_agents::agent::search_path;
 use sage_agents::worktree;
 
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
@@ -46,7 +47,7 @@ fn key() -> Check {
 
 async fn git_version() -> Option<String> {
     let mut command = tokio::process::Command::new("git");
-    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    command.arg("--version").env("PATH", search_path()).stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(GIT_PATIENCE, command.output()).await.ok()?.ok()?;
     Some(String::from_utf8_lossy(&output.stdout).split_whitespace().nth(2)?.to_string())
 }

@@ -12,12 +12,16 @@ use super::super::context::Context;
 /// Worktrees of runs that are over, if nothing in them would be lost.
 pub fn worktrees(context: &Context, gc: &mut Gc<'_>) {
     let dir = context.project.dir.join("worktrees");
-    let leases = match worktree::list(&dir) {
+    let leases = match worktree::list(&dir, context.key.as_ref()) {
         Ok(leases) => leases,
         Err(error) => return gc.report.failed(Category::Worktrees, dir.display().to_string(), error),
     };
     for file in &leases.damaged {
-        gc.report.kept(Category::Worktrees, file.display().to_string(), "its record cannot be read");
+        gc.report.kept(
+            Category::Worktrees,
+            file.display().to_string(),
+            "its record cannot be read, or you did not write it",
+        );
     }
     let old: Vec<(Lease, u64)> =
         leases.found.into_iter().filter_map(|lease| over_since(gc, &lease).map(|at| (lease, at))).collect();

@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use sage_fence::Fence;
 use serde_json::{Map, Value, json};
 
 use super::super::config::MAX_BYTES;
@@ -30,14 +31,19 @@ pub struct Told {
 
 pub fn tell(root: &Path) -> Result<Told, Failure> {
     let mut told = Told::default();
+    let fence = Fence::new(root);
+    // A clone may bring links that lead out of it.
+    let place = |path: &str| fence.locate(Path::new(path)).map_err(|refused| refused.to_string());
     let command = root.join(COMMAND);
-    let folder = command.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let folder = place(COMMAND).and_then(|_| {
+        command.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| error.to_string())
+    });
     match folder {
         Ok(()) if create(&command, COMMAND_TEXT)? => told.written.push(COMMAND),
         Ok(()) => {}
         Err(error) => told.notes.push(format!("{COMMAND} was not written: {error}")),
     }
-    match merge(&root.join(FILE)) {
+    match place(FILE).and_then(|_| merge(&root.join(FILE))) {
         Ok(true) => told.written.push(FILE),
         Ok(false) => {}
         Err(why) => told.notes.push(format!("{FILE} is left as it is: {why}")),
@@ -68,7 +74,7 @@ fn merge(path: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Whole or not at all. A link is followed: the file that it names is the user's.
+/// Whole or not at all. A link is followed: the file that it names is the project's.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let temporary = path.with_extension("json.sage-new");

@@ -64,7 +64,8 @@ fn with_commands(request: &Request) -> Result<Request, Trouble> {
 fn worktree_of(context: &Context, step: &str) -> Result<Option<PathBuf>, Trouble> {
     let worktrees = context.project.dir.join("worktrees");
     let unreadable = |source| Trouble::Unreadable { path: worktrees.clone(), source };
-    let leases = sage_agents::worktree::list_of(&worktrees, &run()).map_err(unreadable)?;
+    let leases =
+        sage_agents::worktree::list_of(&worktrees, &run(), context.key.as_ref()).map_err(unreadable)?;
     let Some(lease) = leases.found.into_iter().find(|lease| lease.step == step) else { return Ok(None) };
     // The project may be a folder of its repository.
     let root = &context.project.root;

@@ -4,7 +4,8 @@
 //! before 2026-07-28: elicitation/create in the middle of the call, whose answer comes back
 //! since then:        the call answers with what it needs; the client asks, and calls again with the answer
 //! ```
-//! What must stay true: an answer counts for the very question that was shown, and only if the person accepted.
+//! What must stay true: an answer counts for the very question that was shown, and only if the person accepted. Over
+//! HTTP none counts: a step can read the token of `sage serve`.
 
 use std::time::Duration;
 
@@ -38,8 +39,12 @@ pub async fn ask(call: &Call, question: &Question, proposed: Option<&str>) -> Re
     let request = json!({"method": "elicitation/create", "params": {
         "mode": "form", "message": text(question, proposed), "requestedSchema": form(question),
     }});
+    if !call.person {
+        let why = "over HTTP any program that knows the token could answer";
+        return Err(unable(question, why));
+    }
     if !call.can_elicit() {
-        return Err(unable(question));
+        return Err(unable(question, "this client cannot ask its user (it does not support elicitation)"));
     }
     if call.is_stateless() {
         return again(call, question, request);
@@ -127,11 +132,9 @@ fn read(question: &Question, answer: &Value) -> Result<Asked, ToolError> {
     Ok(Asked::Said { choice: choice.into(), message })
 }
 
-/// Only a person answers, and this client cannot ask one.
-fn unable(question: &Question) -> ToolError {
-    let message =
-        "only a person can answer, and this client cannot ask its user (it does not support elicitation)";
-    let error = ToolError::new(Code::Conflict, message);
+/// Only a person answers, and here none can be asked.
+fn unable(question: &Question, why: &str) -> ToolError {
+    let error = ToolError::new(Code::Conflict, format!("only a person can answer, and {why}"));
     question
         .commands
         .iter()

@@ -3,13 +3,13 @@
 use sage_core::run::Status;
 use sage_core::wire::Progress;
 use sage_engine::open::Snapshot;
-use sage_engine::project::Project;
 use serde_json::{Value, json};
 
 use super::super::answer::Answer;
 use super::super::args::Args;
 use super::super::call::{Call, MAX_WAIT_MS};
 use super::super::error::{ToolError, call_text};
+use crate::cli::context::Context;
 use crate::cli::{questions, status};
 
 /// More steps than this are told by those that matter: at work, waiting, failed.
@@ -20,7 +20,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     let wait_ms = args.wait_ms(0, MAX_WAIT_MS)?;
     args.finish()?;
     let snapshot = call.settled(&feature, wait_ms).await?;
-    let value = call.blocking(move |context| Ok((view(&context.project, &snapshot)?, snapshot))).await?;
+    let value = call.blocking(move |context| Ok((view(context, &snapshot)?, snapshot))).await?;
     let (value, snapshot) = value;
     let run = &snapshot.run;
     let status = match run.status {
@@ -35,9 +35,9 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
 }
 
 /// The fields of `sage status --json`, short enough for a model.
-pub fn view(project: &Project, snapshot: &Snapshot) -> Result<Value, ToolError> {
+pub fn view(context: &Context, snapshot: &Snapshot) -> Result<Value, ToolError> {
     let now = sage_engine::clock::Clock::System.now_ms();
-    let mut value = status::view(project, snapshot, now)?;
+    let mut value = status::view(context, snapshot, now)?;
     let run = &snapshot.run;
     if let Some(fields) = value.as_object_mut() {
         fields.remove("type");

@@ -62,10 +62,16 @@ impl Served {
     }
 
     fn call(&self, headers: &str) -> Answer {
-        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
-        let fixed = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
-        self.ask("POST /mcp", &format!("{fixed}{headers}"), &body.to_string())
+        self.request("tools/list", headers, json!({}))
+    }
+
+    /// From a client that can ask its user.
+    fn request(&self, method: &str, headers: &str, mut params: Value) -> Answer {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let fixed = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n";
+        self.ask("POST /mcp", &format!("{fixed}Mcp-Method: {method}\r\n{headers}"), &body.to_string())
     }
 }
 
@@ -96,6 +102,24 @@ fn only_those_who_know_the_token_and_come_from_here_get_in() {
     assert_eq!(served.ask(&format!("POST /mcp?token={}", served.token), "", "{}").status, 400);
     assert_eq!(served.ask("OPTIONS /mcp", "Access-Control-Request-Method: POST\r\n", "").status, 401);
     assert_eq!(served.ask("GET /elsewhere", &served.bearer(), "").status, 404);
+}
+
+/// Steps of the project can read the token.
+// covers: R16, R17
+#[test]
+fn no_answer_over_http_is_a_persons() {
+    let asks =
+        "name: ask\nphases: [{id: p, operations: {id: ok, type: approval, params: {message: Ship?}}}]\n";
+    let sage = Sage::new().template("ask", asks);
+    sage.sage("run x -t ask").exit(4);
+    let served = Served::start(&sage);
+    let headers = served.bearer() + "Mcp-Name: sage_inbox\r\n";
+    let answer = json!({"action": "answer", "feature": "x", "step": "p/ok"});
+    let said = served.request("tools/call", &headers, json!({"name": "sage_inbox", "arguments": answer}));
+    assert!(said.body.contains("only a person can answer, and over HTTP"), "{} {}", said.status, said.body);
+    assert!(said.body.contains("ask the user to type: sage approve x p/ok"), "{}", said.body);
+    assert!(!said.body.contains("input_required"), "{}", said.body);
+    assert_eq!(sage.status("x")["status"], "paused");
 }
 
 // covers: R16, S1

@@ -223,6 +223,76 @@ fn a_lost_result_of_a_finished_run_is_made_again_too() {
     asked.sage.sage("resume x").exit(0).stderr_has("nothing left to do");
 }
 
+/// A blob whose bytes changed is noticed by a resume, also if no step reads it any more.
+// covers: R5
+#[test]
+fn a_damaged_result_that_no_step_reads_is_made_again() {
+    let text = r#"
+name: t
+phases:
+  - id: a
+    operations: { id: big, type: shell, params: { run: "echo big >> ran; head -c 100000 /dev/zero | tr '\\0' y" } }
+  - id: b
+    dependencies: [a]
+    operations: { id: ask, type: approval, params: { message: "go on?" } }
+"#;
+    let sage = Sage::new().template("t", text);
+    sage.sage("run x -t t").exit(4);
+    let asked = Asked { dir: sage.latest_dir("x"), sage };
+    flip(&asked.blob(), 5000);
+    asked.sage.sage("approve x").exit(0);
+    asked.sage.sage("resume x").exit(0).stderr_has("these steps run again: a/big");
+    assert_eq!(asked.ran(), ["big", "big"]);
+    asked.sage.sage("verify").exit(0);
+}
+
+/// Damaged state is never "no runs".
+// covers: R4
+#[test]
+fn lists_show_runs_that_cannot_be_read() {
+    let asked = Asked::new();
+    std::fs::write(asked.journal(), "").unwrap();
+    std::fs::remove_file(asked.checkpoint()).unwrap();
+    asked.sage.sage("list").exit(0).stdout_has("damaged");
+    let told = asked.sage.sage("status").exit(0);
+    told.stderr_has("warning: the state of x cannot be read").stderr_has("hint: sage status x");
+}
+
+// covers: R4
+#[test]
+fn a_directory_in_the_place_of_a_checkpoint_is_set_aside() {
+    let asked = Asked::finished();
+    std::fs::remove_file(asked.checkpoint()).unwrap();
+    std::fs::create_dir(asked.checkpoint()).unwrap();
+    asked.sage.sage("verify").exit(1);
+    asked.sage.sage("repair x").exit(0).stdout_has("checkpoint");
+    asked.sage.sage("verify").exit(0);
+    assert!(asked.checkpoint().is_file());
+}
+
+/// A record that others appended, and that cannot have happened, is dropped.
+// covers: R4
+#[test]
+fn an_appended_record_that_does_not_fold_is_dropped() {
+    let asked = Asked::new();
+    let text = std::fs::read_to_string(asked.journal()).unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let finished = text.lines().find(|line| line.contains("\"kind\":\"step.finished\"")).unwrap();
+    let finished: serde_json::Value = serde_json::from_str(finished).unwrap();
+    let (seq, epoch) = (last["seq"].as_u64().unwrap() + 1, last["epoch"].as_u64().unwrap());
+    let body = format!(
+        "{{\"v\":1,\"seq\":{seq},\"epoch\":{epoch},\"prev\":{},\"ts\":1,\"kind\":\"step.finished\",\"data\":{}",
+        last["sha"], finished["data"]
+    );
+    let sha = sage_core::digest::Digest::of(body.as_bytes());
+    std::fs::write(asked.journal(), format!("{text}{body},\"sha\":\"{sha}\"}}\n")).unwrap();
+    asked.sage.sage("verify").exit(1).stderr_has("hint: sage repair x --dry-run");
+    asked.sage.sage("status x").exit(1).stderr_has("sage repair x --dry-run");
+    asked.sage.sage("resume x").exit(4);
+    asked.sage.sage("verify").exit(0);
+    assert_eq!(asked.ran(), ["big", "small", "use"]);
+}
+
 /// The clock was set back between two runs: the newer one is still the newer one.
 // covers: R5
 #[test]

@@ -49,6 +49,18 @@ fn a_person_is_asked_once_and_the_command_goes_on() {
 
 // covers: R17
 #[test]
+fn a_dry_run_asks_and_adopts_nothing() {
+    let maker = Sage::new().template("t", "name: t\nphases:\n  - id: p\n    operations: { id: ok, type: approval, params: { message: \"?\" } }\n");
+    maker.sage("run x -t t").exit(4);
+    let sage = super::state::cloned(&maker);
+    let before = sage.listing();
+    let (shown, code) = on_terminal(&sage, "repair x --dry-run", "y\n");
+    assert_eq!((code, shown.contains("[y/N]")), (Some(2), false), "{shown}");
+    assert_eq!(sage.listing(), before);
+}
+
+// covers: R17
+#[test]
 fn a_person_may_continue_what_somebody_else_began() {
     let maker = Sage::new().template("t", "name: t\nphases:\n  - id: p\n    operations: { id: ok, type: approval, params: { message: \"?\" } }\n");
     maker.sage("run x -t t").exit(4);
