@@ -71,7 +71,11 @@ pub fn reported(output: &str) -> Option<String> {
 }
 
 /// A shell did not find a program and went on: `sh: 1: pytest: not found`, `run.sh: line 3: jest: command not found`.
-pub fn not_found(output: &str) -> Option<String> {
+/// Other output may come between the parts of that line; the rest of it counts if the command names the program.
+pub fn not_found(command: &str, output: &str) -> Option<String> {
+    let named = |word: &str| {
+        command.split(|c: char| !c.is_alphanumeric() && !"-_./".contains(c)).any(|it| it == word)
+    };
     let is_it = |line: &&str| {
         let parts: Vec<&str> = line.trim().split(": ").collect();
         let Some((last, before)) = parts.split_last() else { return false };
@@ -80,6 +84,7 @@ pub fn not_found(output: &str) -> Option<String> {
         match (before, *last) {
             ([_, at, _], "not found" | "command not found") => place(at),
             ([who, _], "not found" | "command not found") => shell(who),
+            ([word], "not found" | "command not found") => named(word),
             _ => false,
         }
     };

@@ -243,6 +243,10 @@ fn a_missing_program_is_not_hidden_by_an_exit_code_of_0() {
         let told = unknown(ask("test.run", &project(&[]), json!({"commands": [command]}), json!({})));
         assert!(told.contains("but a program is missing: "), "{command}: {told}");
     }
+    // Two processes may write to one pipe at the same time.
+    let torn = "sh: 1: 1 passed in 0.1s\nfrobnicate: not found\n";
+    assert!(super::signs::not_found("(frobnicate); echo 1 passed", torn).is_some());
+    assert!(super::signs::not_found("make test", "user: not found\n").is_none());
     let told = unknown(ask("test.run", &project(&[]), json!({"commands": ["# only a comment"]}), json!({})));
     assert!(told.contains("not run: it is only a comment"), "{told}");
 }

@@ -74,7 +74,7 @@ impl Ran {
         if let Some(failed) = counts.map(|counts| counts.failed).filter(|failed| *failed > 0) {
             return Some(format!("it ended with exit code 0, but reports {failed} failed"));
         }
-        if let Some(line) = signs::not_found(output) {
+        if let Some(line) = signs::not_found(&self.order.line, output) {
             return Some(format!("it ended with exit code 0, but a program is missing: {line}"));
         }
         if let Some(line) = signs::ignored(output).or_else(|| signs::reported(output)) {

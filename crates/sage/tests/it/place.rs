@@ -258,11 +258,9 @@ phases:
     sage.write("sage.toml", toml);
     let template = sage.write("rich.yaml", text).display().to_string();
     let running = sage.args(["run", "x", "-t", &template]).umask("000").spawn();
-    let orders = sage.path(".sage/inbox/orders");
-    let order = || std::fs::read_dir(&orders).into_iter().flatten().flatten().next();
-    crate::dsl::wait_until(|| order().is_some(), crate::dsl::DEADLINE, "the order is written");
-    let name = order().unwrap().file_name().into_string().unwrap();
-    open(&["wake", "COMPLETE", "--session", name.trim_end_matches(".md"), "--summary", "done"]).exit(0);
+    let order = sage.path(".sage/inbox/orders/far.md");
+    crate::dsl::wait_until(|| order.exists(), crate::dsl::DEADLINE, "the order is written");
+    open(&["wake", "COMPLETE", "--session", "far", "--summary", "done"]).exit(0);
     running.end().exit(0);
     open(&["run", "x again", "-t", &template, "--detach"]);
     open(&["cancel", "x again"]);
