@@ -3,8 +3,11 @@
 
 use crate::dsl::{DEADLINE, Sage, wait_until};
 
-/// The first step takes something away; two more follow it.
+/// The first step takes something away; two more follow it. The owner (the parent of the step's keeper) stands still
+/// meanwhile: it would put back half of what is being removed.
 fn thief(theft: &str) -> String {
+    let theft =
+        format!("owner=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $owner; {theft}; kill -CONT $owner");
     format!(
         r#"
 name: t
