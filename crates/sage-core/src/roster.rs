@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Run, State, Status, StepId};
+use crate::run::{Run, State, StepId};
 use crate::wire::{self, Progress, rfc3339};
 
 /// One open run.
@@ -27,6 +27,7 @@ pub struct RosterRow {
     pub progress: Progress,
     pub started_at: String,
     pub last_updated_at: String,
+    /// `metrics.totalTime` of its status.
     pub elapsed_ms: u64,
     pub tokens: u64,
     pub cost_usd: Option<f64>,
@@ -44,6 +45,7 @@ pub struct Working {
     /// The agent, or the kind of step where there is none.
     pub agent: String,
     pub attempt: u32,
+    /// `elapsedMs` of its status: its active time, in all attempts.
     pub elapsed_ms: u64,
     /// Since it was last seen to do something.
     pub idle_ms: u64,
@@ -52,18 +54,15 @@ pub struct Working {
 }
 
 impl RosterRow {
-    /// Its status for people: a run that lost its owner does not run.
+    /// Its status for people, as `wire::word` says.
     pub fn word(&self) -> &str {
-        if self.abandoned && self.status == "running" { "interrupted" } else { &self.status }
+        let driven = !self.abandoned && self.owner_kind.as_deref() != Some("foreign");
+        if !driven && self.status == "running" { "interrupted" } else { &self.status }
     }
 
-    /// `progress` says when an attempt of a step last did something, in ms since the epoch.
-    pub fn of(run: &Run, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
+    /// `progress` says when an attempt of a step last did something, in ms since the epoch. Times count up to `clock_ms`.
+    pub fn of(run: &Run, clock_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
         let (pause_reason, until) = wire::pause(run);
-        let elapsed_ms = match run.status {
-            Status::Running => run.tally.earlier_ms + now_ms.saturating_sub(run.tally.turn_ms),
-            _ => run.elapsed_ms(),
-        };
         RosterRow {
             feature: run.feature.clone(),
             title: run.title.clone(),
@@ -78,10 +77,10 @@ impl RosterRow {
             progress: Progress::of(run),
             started_at: rfc3339(run.started_ms),
             last_updated_at: rfc3339(run.updated_ms),
-            elapsed_ms,
+            elapsed_ms: run.elapsed_at(clock_ms),
             tokens: run.tally.usage.total(),
             cost_usd: run.tally.usage.cost_usd,
-            working: run.step_ids().filter_map(|id| Working::of(run, id, now_ms, progress)).collect(),
+            working: run.step_ids().filter_map(|id| Working::of(run, id, clock_ms, progress)).collect(),
             asking: run
                 .step_ids()
                 .filter(|&id| run.waits_for_person(id))
@@ -92,7 +91,7 @@ impl RosterRow {
 }
 
 impl Working {
-    fn of(run: &Run, id: StepId, now_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> Option<Working> {
+    fn of(run: &Run, id: StepId, clock_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> Option<Working> {
         let step = run.step(id);
         let State::Running(running) = &step.state else { return None };
         if run.waits_for_person(id) || step.children.is_some() {
@@ -103,8 +102,8 @@ impl Working {
             path: step.path.to_string(),
             agent: run.agent_of(id).unwrap_or(run.kind(id).name()).to_string(),
             attempt: step.attempts,
-            elapsed_ms: now_ms.saturating_sub(running.since_ms),
-            idle_ms: now_ms.saturating_sub(seen),
+            elapsed_ms: run.step_ms(id, clock_ms),
+            idle_ms: clock_ms.saturating_sub(seen),
             tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
         })
     }

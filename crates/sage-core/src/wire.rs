@@ -11,7 +11,7 @@ mod progress;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Wait};
+use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Unowned, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
 pub use asks::AskView;
@@ -56,6 +56,7 @@ pub struct StepView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_reason: Option<String>,
     pub attempts: u32,
+    /// Its active time, in all attempts (`Run::step_ms`).
     pub elapsed_ms: u64,
     pub tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +69,9 @@ pub struct StepView {
     /// It failed, and the script that called it went on without it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub handled: bool,
+    /// It did not succeed, and a later round of its phase lacks nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub replaced: bool,
     /// What its agent asks for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<AskView>,
@@ -104,40 +108,24 @@ pub fn hint(run: &Run, id: StepId) -> Option<&'static str> {
     run.step(id).failure.as_ref().filter(|_| failed)?.class.hint()
 }
 
-/// A script of a run that stands still computes nothing.
-fn stands(run: &Run, id: StepId) -> bool {
-    let paused = matches!(run.status, Status::Paused { .. });
-    paused && run.calls(id).is_some() && matches!(run.step(id).state, State::Open { .. })
-}
-
 impl StepView {
-    pub fn of(run: &Run, id: StepId, now_ms: u64) -> StepView {
+    /// Times count up to a time of `Run::clock_ms`.
+    pub fn of(run: &Run, id: StepId, clock_ms: u64) -> StepView {
         let step = run.step(id);
-        let state = run.shown_state(id);
-        let running = match state {
-            State::Running(running) => now_ms.saturating_sub(running.since_ms),
-            State::Open { .. } => now_ms.saturating_sub(step.started_ms),
-            _ => 0,
-        };
-        let held = if step.children.is_some() && running == 0 {
-            step.ended_ms.saturating_sub(step.started_ms)
-        } else {
-            0
-        };
-        let question = match state {
+        let question = match run.shown_state(id) {
             State::Running(running) => running.ask.as_deref().cloned(),
             _ => None,
         };
         StepView {
             path: step.path.to_string(),
-            state: if stands(run, id) { "waiting" } else { state.name() }.into(),
+            state: run.state_name(id).into(),
             reused: run.is_reused(id),
             cached: step.taken().is_some(),
             cached_age_ms: step.taken().map(|taken| taken.age_ms),
             stale: step.taken().is_some_and(|taken| taken.expires_in_ms.is_none()),
             wait_reason: run.wait_reason(id).map(|wait| wait_text(&wait)),
             attempts: step.attempts,
-            elapsed_ms: step.active_ms + running + held,
+            elapsed_ms: run.step_ms(id, clock_ms),
             tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
             error: step
                 .failure
@@ -146,6 +134,7 @@ impl StepView {
             hint: hint(run, id).map(str::to_string),
             question,
             handled: run.is_handled(id),
+            replaced: run.is_replaced(id),
             asks: run.asks_of(id).map(AskView::of).collect(),
             session: step.session.as_deref().map(str::to_string),
         }
@@ -184,9 +173,9 @@ pub struct StatusView {
 }
 
 impl StatusView {
-    pub fn of(run: &Run, now_ms: u64) -> StatusView {
+    /// Times count up to a time of `Run::clock_ms`.
+    pub fn of(run: &Run, clock_ms: u64) -> StatusView {
         let (pause_reason, until) = pause(run);
-        let clock_ms = run.clock_ms(now_ms, true);
         StatusView {
             feature: run.feature.clone(),
             title: run.title.clone(),
@@ -202,7 +191,7 @@ impl StatusView {
             last_updated_at: rfc3339(run.updated_ms),
             progress: Progress::of(run),
             steps: run.step_ids().map(|id| StepView::of(run, id, clock_ms)).collect(),
-            metrics: WorkflowMetrics::of(run),
+            metrics: WorkflowMetrics::at(run, clock_ms),
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),
@@ -223,6 +212,24 @@ fn serde_name(value: &impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_string)
 }
 
+/// A run's status for people: its verdict once it has one, and `interrupted` if it runs by its journal and no process
+/// drives it.
+pub fn word(run: &Run, driven: bool) -> &'static str {
+    match (verdict_of(run), run.status) {
+        (Some(verdict), _) => verdict.name(),
+        (None, Status::Running) if !driven => "interrupted",
+        (None, status) => status.name(),
+    }
+}
+
+/// A step's state for people: what ran when its run lost its owner is interrupted.
+pub fn step_word(run: &Run, id: StepId, driven: bool) -> &'static str {
+    match run.state_name(id) {
+        "running" if !driven => "interrupted",
+        name => name,
+    }
+}
+
 /// The verdict, once there is one.
 pub fn verdict_of(run: &Run) -> Option<Verdict> {
     match run.status {
@@ -232,12 +239,17 @@ pub fn verdict_of(run: &Run) -> Option<Verdict> {
     }
 }
 
-/// Steps that failed by themselves, innermost first in plan order: those around them failed because of these. A
-/// script fails by itself and says where, a workflow by taking too long. What a script handled is not among them.
-pub fn failed_steps(run: &Run) -> Vec<StepId> {
+/// Whether a step failed by itself, and not because of what it holds. A script fails by itself and says where, a workflow
+/// by taking too long.
+pub fn failed_by_itself(run: &Run, id: StepId) -> bool {
     let is_failed = |id: StepId| matches!(run.step(id).state, State::Failed);
-    let own = |id: StepId| run.calls(id).is_some() || !run.children(id).into_iter().any(is_failed);
-    let failed = |&id: &StepId| is_failed(id) && own(id) && !run.is_handled(id);
+    is_failed(id) && (run.calls(id).is_some() || !run.children(id).into_iter().any(is_failed))
+}
+
+/// Steps that failed by themselves, innermost first in plan order: those around them failed because of these. What a
+/// script handled or a later round replaced is not among them.
+pub fn failed_steps(run: &Run) -> Vec<StepId> {
+    let failed = |&id: &StepId| failed_by_itself(run, id) && !run.is_handled(id) && !run.is_replaced(id);
     run.step_ids().filter(failed).collect()
 }
 
@@ -284,8 +296,8 @@ pub struct PhaseResult {
 }
 
 impl PhaseResult {
-    /// `value` turns an output into JSON; where results lie is not the core's affair.
-    pub fn of(run: &Run, id: PhaseId, value: &dyn Fn(&Output) -> Value) -> PhaseResult {
+    /// `value` turns an output into JSON; where results lie is not the core's affair. Times count up to `clock_ms`.
+    pub fn of(run: &Run, id: PhaseId, clock_ms: u64, value: &dyn Fn(&Output) -> Value) -> PhaseResult {
         let phase = run.phase(id);
         let results = phase.members.iter().map(|&member| {
             let output = run.step(member).output.as_deref();
@@ -313,7 +325,7 @@ impl PhaseResult {
             error: (!failures.is_empty()).then(|| failures.join("; ")),
             started_at: time(phase.opened_ms),
             completed_at: time(phase.judged_ms),
-            metrics: PhaseMetrics::of(run, id),
+            metrics: PhaseMetrics::at(run, id, clock_ms),
         }
     }
 }
@@ -334,8 +346,9 @@ pub fn phase_status(run: &Run, id: PhaseId) -> &'static str {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// It ended, and with nothing missing: a degraded run is no success.
-    pub success: bool,
+    /// Whether its verdict is `succeeded`; absent as long as it goes on by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub success: Option<bool>,
     pub feature: String,
     pub workflow_id: String,
     pub status: String,
@@ -360,18 +373,20 @@ pub struct Results {
 }
 
 impl Summary {
-    pub fn of(run: &Run, value: &dyn Fn(&Output) -> Value) -> Summary {
+    /// `driven`: a process owns it, or will without anybody's doing. Times count up to `clock_ms`.
+    pub fn of(run: &Run, driven: bool, clock_ms: u64, value: &dyn Fn(&Output) -> Value) -> Summary {
         let verdict = verdict_of(run);
-        let phases = run.scopes[0].phases.iter().map(|&p| PhaseResult::of(run, p, value)).collect();
+        let phases = run.scopes[0].phases.iter().map(|&p| PhaseResult::of(run, p, clock_ms, value)).collect();
+        let goes_on = driven && run.unowned(false) == Unowned::GoesOn;
         Summary {
-            success: verdict == Some(Verdict::Succeeded),
+            success: (!goes_on).then_some(verdict == Some(Verdict::Succeeded)),
             feature: run.feature.clone(),
             workflow_id: run.id.clone(),
             status: run.status.name().into(),
             verdict: verdict.map(|v| v.name().into()),
             phase: current_phase(run),
             progress: Progress::of(run),
-            results: Results { phases, metrics: WorkflowMetrics::of(run) },
+            results: Results { phases, metrics: WorkflowMetrics::at(run, clock_ms) },
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),

@@ -261,7 +261,7 @@ impl Finished {
             whole.set(whole.get() && value.is_ok());
             value.unwrap_or_default()
         };
-        let results = shortened(PhaseResult::of(run, id, &value).results, blobs);
+        let results = shortened(PhaseResult::of(run, id, run.updated_ms, &value).results, blobs);
         if whole.get() {
             self.0.insert(id, (digest, results.clone()));
         }
@@ -279,7 +279,7 @@ fn paint(run: &Run, durable: Head, blobs: &Blobs, finished: &mut Finished) -> Ma
     for &id in &run.scopes[0].phases {
         let phase = run.phase(id);
         if phase.open || phase.judged.is_some() {
-            let result = PhaseResult::of(run, id, &|_| Value::Null);
+            let result = PhaseResult::of(run, id, run.updated_ms, &|_| Value::Null);
             let mut shown = phase_image(result, finished.results(run, id, blobs));
             if let Some(digests) = digests(run, id) {
                 shown["digests"] = digests;

@@ -30,11 +30,32 @@ impl Run {
         false
     }
 
-    /// Whether it did not succeed and nothing lacks for it: a race was won by others, or a script handled it. What
-    /// made something degraded is not among these.
+    /// Whether it did not succeed in a round of its phase, and the newest round lacks nothing.
+    pub fn is_replaced(&self, id: StepId) -> bool {
+        if self.step(id).state.ok() || !self.step(id).state.settled() {
+            return false;
+        }
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let own = self.step(id).phase;
+            let phase = self.phase(own);
+            let newest = self.scope(phase.scope).phases[phase.plan_phase as usize];
+            if newest != own && self.phase(newest).judged == Some(super::Judgement::Reached) {
+                return true;
+            }
+            at = self.holder(id);
+        }
+        false
+    }
+
+    /// Whether it did not succeed and nothing lacks for it: a race was won by others, a script handled it, or a later
+    /// round of its phase replaced it. What made something degraded is not among these.
     pub fn succeeded_without(&self, id: StepId) -> bool {
         if self.step(id).state.ok() || !self.step(id).state.settled() {
             return false;
+        }
+        if self.is_replaced(id) {
+            return true;
         }
         let mut at = Some(id);
         while let Some(id) = at {

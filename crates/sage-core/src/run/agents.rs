@@ -39,6 +39,7 @@ impl Run {
                 let step = self.named("step.asked", &asked.step)?;
                 let (attempt, ask, until) = (asked.attempt, asked.ask.clone(), asked.until);
                 self.asks.push(OpenAsk { step, attempt, ask, since_ms: now, until });
+                self.time_step(step);
             }
             Event::StepPermitted(permitted) => {
                 let step = self.named("step.permitted", &permitted.step)?;
@@ -47,6 +48,7 @@ impl Run {
                     open.step == step && open.attempt == permitted.attempt && open.ask.id == permitted.ask
                 };
                 self.asks.retain(|open| !answered(open));
+                self.time_step(step);
             }
             Event::StepSession(told) => {
                 let id = self.named("step.session", &told.step)?;
@@ -71,6 +73,7 @@ impl Run {
     /// An attempt that has ended waits for no answer.
     pub(super) fn close_asks(&mut self, step: StepId, attempt: u32) {
         self.asks.retain(|open| open.step != step || open.attempt != attempt);
+        self.time_step(step);
     }
 
     pub fn asks_of(&self, step: StepId) -> impl Iterator<Item = &OpenAsk> {

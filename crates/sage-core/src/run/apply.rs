@@ -7,7 +7,7 @@ use crate::event::*;
 use crate::plan::{Plan, PlanError};
 use crate::policy::FailureClass;
 use crate::run::step::{Failure, Output, Running, State};
-use crate::run::{HashMap, Judgement, PhaseId, Run, Status, StepId, Tally};
+use crate::run::{HashMap, PhaseId, Run, Status, StepId, Tally};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
@@ -393,9 +393,7 @@ impl Run {
             return;
         }
         let mut queue = Vec::new();
-        let phase = self.phase(id);
-        let degraded = phase.degraded_members > 0 || (phase.ok as usize) < phase.members.len();
-        let judgement = if degraded { Judgement::Degraded } else { Judgement::Reached };
+        let judgement = self.reached_as(id);
         self.conclude(id, judgement, &mut queue, now);
         self.drain(queue, now);
     }

@@ -127,8 +127,17 @@ impl Run {
             State::Running(_) if self.asks_of(id).next().is_some() => Some(Wait::Approval),
             State::Unknown => Some(Wait::Unknown),
             State::Ready => self.ready_reason(id),
+            State::Open { .. } if !self.is_at_work(id) => self.inner_reason(id),
             _ => None,
         }
+    }
+
+    /// What the first step inside of it waits for; other steps only if there is nothing else.
+    fn inner_reason(&self, id: StepId) -> Option<Wait> {
+        let inside = self.children(id).into_iter().filter_map(|child| self.wait_reason(child));
+        let mut reasons: Vec<Wait> = inside.collect();
+        let first = reasons.iter().position(|wait| *wait != Wait::Dependency).unwrap_or(0);
+        (first < reasons.len()).then(|| reasons.swap_remove(first))
     }
 
     fn ready_reason(&self, id: StepId) -> Option<Wait> {

@@ -122,6 +122,7 @@ impl Run {
             let step = self.step_mut(id);
             step.usage = None;
             (step.active_ms, step.life_ms) = (0, 0);
+            step.time.begin_anew();
             (step.tries, step.delay_ms, step.stall_restarts) = (0, None, 0);
             step.asked_again = false;
             if step.children.is_none() && matches!(step.state, State::Succeeded) {
@@ -146,7 +147,7 @@ impl Run {
         for phase in (0..self.phases.len() as u32).map(PhaseId) {
             let counts = self.phase_mut(phase);
             counts.counts = Default::default();
-            (counts.opened_work_ms, counts.judged_work_ms) = (0, 0);
+            counts.time.begin_anew();
             if !self.scope(self.phase(phase).scope).gone {
                 self.set_phase_caps(phase);
             }

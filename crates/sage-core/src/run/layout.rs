@@ -130,6 +130,7 @@ impl Run {
             ready_ms: 0,
             started_ms: 0,
             ended_ms: 0,
+            time: Default::default(),
             active_ms: 0,
             life_ms: 0,
             demand: DemandId::default(),
@@ -230,8 +231,7 @@ impl Run {
             restarts: 0,
             opened_ms: 0,
             judged_ms: 0,
-            opened_work_ms: 0,
-            judged_work_ms: 0,
+            time: Default::default(),
             counts: Default::default(),
             digest: None,
         });

@@ -90,9 +90,10 @@ impl Run {
     /// An attempt of a step that goes on, or is settled already, has ended.
     fn charged(&mut self, event: &StepCharged) -> Result<(), FoldError> {
         let id = self.named("step.charged", &event.step)?;
-        self.charge(id, event.attempt, event.ms, &event.usage);
         // One beside another takes no time of its own, and one that has lost would not have been.
-        if matches!(&self.step(id).state, State::Running(running) if running.hedges == 0) {
+        let alone = matches!(&self.step(id).state, State::Running(running) if running.hedges == 0);
+        self.charge(id, event.attempt, if alone { event.ms } else { 0 }, &event.usage);
+        if alone {
             self.measure_time(id, event.ms, event.crowded);
         }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);

@@ -1,9 +1,7 @@
 //! What is measured along the way, for people: time that counts, what filters saved, what resumes kept.
 //!
 //! ```text
-//! owned     |--------------------|          |------------|     who owned the run
-//! waited            |xxxxx|                        |xx|        only a person or a closed target was waited for
-//! work      |-------|     |------|          |------|  |--|     what is compared with one step after the other
+//! active    |-------|     |------|          |------|  |--|     see `active_time`
 //! attempts    a==          b===                c==             alone: without what others cost them
 //!              d====                                           between: neither an attempt nor a wait
 //! ```
@@ -55,11 +53,6 @@ pub struct PhaseCounts {
 }
 
 impl Run {
-    /// Owned time without waiting for people and closed targets.
-    pub fn work_ms(&self) -> u64 {
-        self.elapsed_ms().saturating_sub(self.tally.measured.waited_ms)
-    }
-
     /// The share of finished steps that resumes did not have to run again; nothing if there was no resume.
     pub fn resume_success(&self) -> Option<f64> {
         let Measured { resumes, found, lost, .. } = self.tally.measured;
@@ -96,7 +89,8 @@ impl Run {
         self.count_around(id, |counts| counts.lost_ms += lost_ms);
     }
 
-    fn only_waits(&self) -> bool {
+    /// Nothing works, and nothing could without a person or a target that is closed.
+    pub(super) fn only_waits(&self) -> bool {
         let active = &self.active;
         if active.slots > self.asking_steps() || active.sleeping + active.backoff > 0 {
             return false;
@@ -181,11 +175,12 @@ impl Run {
 
     /// A phase has come to its end; told to whoever looks after this event.
     pub(super) fn mark_judged(&mut self, id: PhaseId, judgement: Judgement, now: u64) {
-        let work_ms = self.work_ms();
+        let active_ms = self.active_ms();
         let phase = self.phase_mut(id);
         phase.judged = Some(judgement);
+        phase.time.stop(active_ms);
         if phase.judged_ms == 0 {
-            (phase.judged_ms, phase.judged_work_ms) = (now, work_ms);
+            phase.judged_ms = now;
         }
         self.judged_now.push(id);
     }

@@ -10,6 +10,7 @@
 //!              \---- Backoff
 //! ```
 
+mod active_time;
 mod again;
 mod agents;
 mod apply;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use active_time::ActiveTime;
 pub use agents::OpenAsk;
 pub use apply::FoldError;
 pub use calls::{CallEnd, Called, Calls};
@@ -323,11 +325,6 @@ impl Run {
 
     pub fn plan_named(&self, name: &str) -> Option<&Arc<Plan>> {
         self.plans.get(name)
-    }
-
-    /// Wall time in which somebody owned the run.
-    pub fn elapsed_ms(&self) -> u64 {
-        self.tally.earlier_ms + self.updated_ms.saturating_sub(self.tally.turn_ms)
     }
 
     /// The templates that `workflow` steps can be expanded to, by name.

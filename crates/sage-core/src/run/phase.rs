@@ -29,9 +29,8 @@ pub struct Phase {
     pub restarts: u32,
     pub opened_ms: u64,
     pub judged_ms: u64,
-    /// The same two moments on the clock of `Run::work_ms`.
-    pub opened_work_ms: u64,
-    pub judged_work_ms: u64,
+    /// From its opening to its judgement.
+    pub time: super::ActiveTime,
     pub counts: super::PhaseCounts,
     /// Of all its members' results: part of the keys of those who depend on it.
     pub digest: Option<Digest>,

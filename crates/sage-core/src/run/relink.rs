@@ -352,7 +352,10 @@ impl Run {
         scope_state.released = vec![false; plan.phases.len()];
         for (number, phase) in self.scope(scope).phases.clone().into_iter().enumerate() {
             let waiting_on = plan.phases[number].dependencies.len() as u32;
+            let active_ms = self.active_ms();
             let counts = self.phase_mut(phase);
+            // It opens again below, unless what it waits for runs again.
+            counts.time.stop(active_ms);
             counts.waiting_on = waiting_on;
             (counts.open, counts.judged, counts.repeating, counts.digest) = (false, None, false, None);
             (counts.settled, counts.ok, counts.skipped, counts.degraded_members) = (0, 0, 0, 0);
@@ -423,12 +426,13 @@ impl Run {
         let round = newest.unwrap_or(1) + 1;
         // The round that ends here was reached; nothing of it is tried again.
         self.phase_mut(id).repeating = false;
+        let judgement = self.reached_as(id);
         for &number in &numbers {
             let phase = self.lay_phase(scope, number, round, height);
             let before = self.scope(scope).phases[number as usize];
             let reopened = self.phase(before).judged.is_some();
             if !reopened {
-                self.mark_judged(before, Judgement::Reached, now);
+                self.mark_judged(before, judgement, now);
             }
             self.scope_mut(scope).phases[number as usize] = phase;
             self.scope_mut(scope).open_phases += u32::from(reopened);

@@ -24,6 +24,7 @@ impl Run {
         self.count_spender(id, &old);
         self.leave(id, &old);
         self.enter(id);
+        self.time_step(id);
     }
 
     fn leave(&mut self, id: StepId, old: &State) {
@@ -246,15 +247,24 @@ impl Run {
     }
 
     pub(super) fn open_phase(&mut self, id: PhaseId, now: u64) {
-        let work_ms = self.work_ms();
+        let active_ms = self.active_ms();
         let phase = self.phase_mut(id);
         phase.open = true;
+        phase.time.start(active_ms);
         if phase.opened_ms == 0 {
-            (phase.opened_ms, phase.opened_work_ms) = (now, work_ms);
+            phase.opened_ms = now;
         }
         for member in phase.members.clone() {
             self.satisfy(member, now);
         }
+    }
+
+    /// How a phase was reached whose members have all settled: nobody misses those who lost a race.
+    pub(super) fn reached_as(&self, id: PhaseId) -> Judgement {
+        let phase = self.phase(id);
+        let race = self.scope(phase.scope).plan.phase(phase.plan_phase).join.is_race();
+        let missing = (phase.ok as usize) < phase.members.len() && !race;
+        if phase.degraded_members > 0 || missing { Judgement::Degraded } else { Judgement::Reached }
     }
 
     /// Judges a phase once all its members have settled.
@@ -272,10 +282,8 @@ impl Run {
             Judgement::Blocked
         } else if succeeded < spec.join.needed(members) {
             Judgement::Missed
-        } else if phase.degraded_members > 0 || (succeeded < members && !spec.join.is_race()) {
-            Judgement::Degraded
         } else {
-            Judgement::Reached
+            self.reached_as(id)
         };
         let repeats = spec.repeat.as_ref().is_some_and(|repeat| phase.round < repeat.max);
         if judgement.reached() && repeats {

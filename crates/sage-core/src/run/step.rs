@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::event::{Aside, Ask, Payload};
 use crate::policy::FailureClass;
 use crate::port::Usage;
-use crate::run::{Called, Calls, DemandId, PhaseId, ScopeId};
+use crate::run::{ActiveTime, Called, Calls, DemandId, PhaseId, ScopeId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(pub u32);
@@ -30,9 +30,11 @@ pub struct Step {
     pub ready_ms: u64,
     pub started_ms: u64,
     pub ended_ms: u64,
-    /// Time in attempts, without waiting.
+    /// While it was under way.
+    pub time: ActiveTime,
+    /// What its attempts took by their own measure, without those beside another one.
     pub active_ms: u64,
-    /// The same since the step last began anew or fell back, without attempts beside: what its own limit counts.
+    /// The same since the step last began anew or fell back: what its own limit counts.
     pub life_ms: u64,
     /// What it asks for before it may start.
     pub demand: DemandId,

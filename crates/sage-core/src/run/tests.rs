@@ -3,6 +3,8 @@
 mod calls;
 mod checks;
 mod figures;
+mod rounds;
+mod times;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,13 +1,15 @@
 //! The figures of a run and of its phases (R18), as all doors show them.
 //!
-//! Three times are told. `totalTime` is how long a process owned the run. `parallelTime` is the same without the
-//! time in which it only waited for people or closed targets. `sequentialTime` is what the same work takes one step
-//! after the other: the time between attempts, and each attempt without what it lost because others of the run had
-//! the processors (measured, see `Crowded`). `sequentialAtMost` says that this could not be measured for some of
-//! them: their whole time is counted then. Neither of the two that are compared knows of reused steps.
+//! Three times are told, up to `asOf`. `totalTime` is how long a process owned the run. `parallelTime` is its active
+//! time: the same without the time in which it only waited for people or closed targets. `sequentialTime` is what the
+//! same work takes one step after the other: the time between attempts, and each attempt without what it lost because
+//! others of the run had the processors (measured, see `Crowded`). `sequentialAtMost` says that this could not be
+//! measured for some of them: their whole time is counted then. Neither of the two that are compared knows of reused
+//! steps.
 
 use serde::{Deserialize, Serialize};
 
+use super::counts;
 use crate::alert::{self, Alert};
 use crate::run::{PhaseId, Run, State, Step, StepId};
 
@@ -51,11 +53,15 @@ pub struct SavedBy {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowMetrics {
+    /// Times count up to here: now while a process drives the run, else its last record. A checkpoint always counts up
+    /// to its last record.
+    #[serde(default)]
+    pub as_of: String,
     pub total_time: u64,
     pub total_tokens: u64,
     pub context_reloads: u32,
     pub phase_count: u32,
-    /// Steps, without those that only hold others, and the most of them under way at once.
+    /// Steps, without those that only hold others (unless they failed by themselves), and the most of them under way at once.
     #[serde(default)]
     pub operation_count: u32,
     #[serde(default)]
@@ -127,17 +133,24 @@ impl BudgetView {
 }
 
 impl WorkflowMetrics {
+    /// Up to the last record.
     pub fn of(run: &Run) -> WorkflowMetrics {
+        WorkflowMetrics::at(run, run.updated_ms)
+    }
+
+    /// Up to a time of `Run::clock_ms`.
+    pub fn at(run: &Run, clock_ms: u64) -> WorkflowMetrics {
         let (usage, tally) = (&run.tally.usage, &run.tally);
-        let parallel_time = run.work_ms();
-        let worked = tally.sequential_ms + tally.measured.between_ms + under_way(run);
+        let parallel_time = run.active_at(clock_ms);
+        let worked = tally.sequential_ms + tally.measured.between_ms + under_way(run, clock_ms);
         let sequential_time = worked.max(parallel_time);
-        let leaves: Vec<StepId> = run.step_ids().filter(|&id| run.step(id).children.is_none()).collect();
+        let leaves: Vec<StepId> = run.step_ids().filter(|&id| works(run, id)).collect();
         let saved =
             SavedBy { filter: tally.measured.saved_by_filter, cache: tally.cache_saved_tokens, code_mode: 0 };
         let parallel_operations = most_at_once(run, &leaves);
         let mut metrics = WorkflowMetrics {
-            total_time: run.elapsed_ms(),
+            as_of: super::rfc3339(clock_ms),
+            total_time: run.elapsed_at(clock_ms),
             total_tokens: usage.total(),
             context_reloads: tally.reloads,
             phase_count: run.scopes[0].phases.len() as u32,
@@ -199,7 +212,7 @@ fn tokens_by_class(run: &Run) -> TokensByClass {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseMetrics {
-    /// From its opening to its judgement, without waiting for people and closed targets.
+    /// From its opening to its judgement, on the run's active clock (`parallelTime`).
     pub duration: u64,
     pub tokens: u64,
     pub operation_count: u32,
@@ -228,12 +241,17 @@ pub struct PhaseMetrics {
 }
 
 impl PhaseMetrics {
+    /// Up to the last record.
     pub fn of(run: &Run, id: PhaseId) -> PhaseMetrics {
+        PhaseMetrics::at(run, id, run.updated_ms)
+    }
+
+    /// Up to a time of `Run::clock_ms`.
+    pub fn at(run: &Run, id: PhaseId, clock_ms: u64) -> PhaseMetrics {
         let phase = run.phase(id);
         let leaves = leaves(run, &phase.members);
         let steps = || leaves.iter().map(|&id| run.step(id));
-        let end = if phase.judged_ms > 0 { phase.judged_work_ms } else { run.work_ms() };
-        let duration = if phase.opened_ms == 0 { 0 } else { end.saturating_sub(phase.opened_work_ms) };
+        let duration = run.phase_ms(id, clock_ms);
         let active: u64 = steps().map(|step| step.active_ms).sum();
         let sequential_time = active.saturating_sub(phase.counts.lost_ms).max(duration);
         let attempts = steps().map(|step| step.attempts).sum();
@@ -279,20 +297,26 @@ pub(super) fn percentage_saved(sequential_ms: u64, parallel_ms: u64) -> f64 {
     if sequential_ms == 0 { 0.0 } else { rounded((1.0 - left) * 100.0, 10.0) }
 }
 
+/// Steps that hold no others, and what failed by itself although it does (`Progress` counts it).
+fn works(run: &Run, id: StepId) -> bool {
+    run.step(id).children.is_none() || counts(run, id)
+}
+
 fn leaves(run: &Run, members: &[StepId]) -> Vec<StepId> {
     let mut queue = members.to_vec();
     let mut leaves = Vec::new();
     while let Some(id) = queue.pop() {
-        if run.step(id).children.is_some() { queue.extend(run.children(id)) } else { leaves.push(id) }
+        queue.extend(run.children(id));
+        leaves.extend(works(run, id).then_some(id));
     }
     leaves
 }
 
 /// What attempts that have not ended have taken so far.
-fn under_way(run: &Run) -> u64 {
+fn under_way(run: &Run, clock_ms: u64) -> u64 {
     let elapsed = |step: &Step| match &step.state {
         State::Running(running) if running.ask.is_none() && step.children.is_none() => {
-            run.updated_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms))
+            clock_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms))
         }
         _ => 0,
     };
@@ -304,7 +328,8 @@ fn most_at_once(run: &Run, steps: &[StepId]) -> u32 {
     let mut edges: Vec<(u64, i32)> = Vec::new();
     for &id in steps {
         let step = run.step(id);
-        if step.started_ms > 0 && !step.reused && step.taken().is_none() {
+        let ran = step.started_ms > 0 && !step.reused && step.taken().is_none();
+        if ran && step.children.is_none() {
             let end = if step.ended_ms > 0 { step.ended_ms } else { run.updated_ms };
             edges.extend([(step.started_ms, 1), (end.max(step.started_ms + 1), -1)]);
         }

@@ -5,7 +5,8 @@
 //!   that failed although nothing in it failed counts as itself.
 //! - `completed`: those that succeeded (also reused, cached or replaced by a fallback) or were skipped. Failed,
 //!   blocked, cancelled, running and waiting steps are not completed, whatever the status of the run.
-//! - Steps that the run succeeded without count in neither: losers of a race, calls that a script handled.
+//! - Steps that the run succeeded without count in neither: losers of a race, calls that a script handled, and what
+//!   failed in a round of a `repeat` whose last round lacks nothing.
 //! - `percentage`: `completed` of `total`, rounded down. 100 only once the run has finished with every step
 //!   completed; so a succeeded run has 100, and a paused, failed or cancelled one never has.
 //! - `phase`: where work goes on, else the first phase that failed, else the last one that was reached.

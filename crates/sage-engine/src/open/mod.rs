@@ -312,4 +312,14 @@ impl Snapshot {
             |record: &Record| record.over.is_none() && self.run.unowned(record.no_wait) == Unowned::GoesOn;
         !self.is_foreign && (self.owner.is_some() || self.detached.as_ref().is_some_and(goes_on))
     }
+
+    /// A process drives it, or will without anybody's doing.
+    pub fn is_driven(&self) -> bool {
+        self.owner.is_some() || self.is_alive()
+    }
+
+    /// The time up to which a reader counts at `now_ms`.
+    pub fn clock_ms(&self, now_ms: u64) -> u64 {
+        self.run.clock_ms(now_ms, self.is_driven())
+    }
 }

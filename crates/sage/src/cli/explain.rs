@@ -82,14 +82,15 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         if args.json {
             let start = past.get(step.path.as_ref()).and_then(|p| p.starts.last());
             print_json(&json!({
-                "type": "explanation", "step": step.path.as_ref(), "state": run.shown_state(id).name(),
+                "type": "explanation", "step": step.path.as_ref(), "state": run.state_name(id),
                 "reused": run.is_reused(id),
                 "why": told.why, "changed": told.changed, "changes": told.changes, "key": start.map(|s| s.key.as_str()),
                 "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
                 "at": step.call.as_ref().and_then(|call| call.at.as_deref()),
             }))?;
         } else {
-            print(format_args!("{:9}  {}: {}\n", run.shown_state(id).name(), step.path, told.why));
+            let word = wire::step_word(run, id, snapshot.is_driven());
+            print(format_args!("{word:9}  {}: {}\n", step.path, told.why));
             if args.step.is_some() {
                 if let Some(at) = step.call.as_ref().and_then(|call| call.at.as_deref()) {
                     print(format_args!("  called at {at}\n"));
@@ -197,7 +198,10 @@ fn why(run: &Run, id: StepId, past: Option<&Past>, wait: &dyn Fn(&Wait) -> Strin
         State::Ready | State::Backoff { .. } | State::Unknown => {
             run.wait_reason(id).map_or_else(|| "about to start".into(), |reason| wait(&reason)).into()
         }
-        _ if step.children.is_some() => holds(run, id).into(),
+        _ if step.children.is_some() => match run.wait_reason(id) {
+            Some(reason) => format!("{}; {}", holds(run, id), wait(&reason)).into(),
+            None => holds(run, id).into(),
+        },
         _ if last.is_some_and(|last| last.elsewhere) => taken_over(run).into(),
         _ if step.taken().is_some() => taken(step).into(),
         _ => match (last, past) {

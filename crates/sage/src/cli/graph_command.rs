@@ -9,7 +9,7 @@ use super::catalog::Catalog;
 use super::context::Context;
 use super::failure::Failure;
 use super::{diagnostics, feature, print, print_json};
-use crate::graph;
+use crate::graph::{self, Drawn};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -34,10 +34,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             print_json(&as_json(run.plan()))?;
             return Ok(ExitCode::SUCCESS);
         }
+        let now = sage_engine::clock::Clock::System.now_ms();
+        let drawn = Drawn { run, clock_ms: snapshot.clock_ms(now), driven: snapshot.is_driven() };
         print(match args.format.as_str() {
-            "mermaid" => graph::mermaid_run(run),
-            "dot" => graph::dot_run(run),
-            _ => graph::text_run(run),
+            "mermaid" => graph::mermaid_run(drawn),
+            "dot" => graph::dot_run(drawn),
+            _ => graph::text_run(drawn),
         });
         return Ok(ExitCode::SUCCESS);
     }

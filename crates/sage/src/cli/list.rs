@@ -47,12 +47,13 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run's status for people: its verdict once it has one, and `interrupted` if its owner died.
+/// A run's status for people, as `wire::word` says.
 fn word(row: &Value) -> &str {
     let status = row["status"].as_str().unwrap_or("-");
+    let driven = row["abandoned"] != true && row["foreign"] != true;
     match row["verdict"].as_str() {
         Some(verdict) => verdict,
-        None if status == "running" && row["abandoned"] == true => "interrupted",
+        None if status == "running" && !driven => "interrupted",
         None => status,
     }
 }

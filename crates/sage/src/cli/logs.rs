@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use sage_core::wire;
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
 
@@ -66,7 +67,10 @@ fn output(context: &Context, feature: &str, step: &str, follow: bool) -> Result<
         let ended = state.state.settled() || !background::goes_on(context, &engine, feature);
         if !printed && (ended || !follow) {
             if read == [0, 0] {
-                eprintln!("`{step}` has printed nothing; it is {}", snapshot.run.shown_state(id).name());
+                eprintln!(
+                    "`{step}` has printed nothing; it is {}",
+                    wire::step_word(&snapshot.run, id, snapshot.is_driven())
+                );
             }
             return Ok(ExitCode::SUCCESS);
         }

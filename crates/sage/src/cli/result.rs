@@ -39,7 +39,8 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
             return value_of(output, Face::Filtered, &blobs)
                 .map_err(|error| Failure::failed(error.to_string()));
         }
-        let summary = Summary::of(run, &|output| drive::value(output, &blobs));
+        // Up to the last record: pages of one result must fit together.
+        let summary = Summary::of(run, true, run.updated_ms, &|output| drive::value(output, &blobs));
         return Ok(serde_json::to_value(summary.results.phases)?);
     };
     let id = super::step(run, path)?;
@@ -47,7 +48,7 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
     match &run.step(id).output {
         Some(output) => value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string())),
         None => {
-            let state = run.shown_state(id).name();
+            let state = run.state_name(id);
             Err(Failure::failed(format!("step `{path}` has no result; it is {state}"))
                 .hint(sage("explain").arg(&run.feature).arg(path)))
         }

@@ -76,12 +76,11 @@ fn row(snapshot: &Snapshot) -> RosterRow {
         let step = run.step(id);
         last_change_ms(&Project::scratch(&snapshot.dir, &step.path, step.attempts.max(1)))
     };
-    let clock = run.clock_ms(now, snapshot.owner.is_some() || snapshot.is_alive());
-    let row = RosterRow::of(run, clock, &progress);
+    let row = RosterRow::of(run, snapshot.clock_ms(now), &progress);
     RosterRow {
         abandoned: is_abandoned(snapshot),
         owner_kind: owner_kind(snapshot).map(str::to_string),
-        owner: snapshot.owner.as_ref().map(|owner| owner.pid),
+        owner: owner(snapshot),
         ..row
     }
 }
@@ -92,16 +91,24 @@ pub fn is_abandoned(snapshot: &Snapshot) -> bool {
     goes_on && !snapshot.is_foreign && !snapshot.is_alive()
 }
 
-/// Whose run it is: a terminal's, the background's, nobody's.
+/// Whose run it is: a terminal's, the background's, nobody's. A process that is about to exit owns no closed run.
 pub fn owner_kind(snapshot: &Snapshot) -> Option<&'static str> {
     if snapshot.is_foreign {
         return Some("foreign");
+    }
+    if !snapshot.run.status.open() {
+        return None;
     }
     match (&snapshot.detached, &snapshot.owner) {
         (Some(_), _) => Some("background"),
         (None, Some(_)) => Some("foreground"),
         (None, None) => None,
     }
+}
+
+/// The process that owns an open run.
+pub fn owner(snapshot: &Snapshot) -> Option<u32> {
+    snapshot.owner.as_ref().filter(|_| snapshot.run.status.open()).map(|owner| owner.pid)
 }
 
 /// When an attempt last wrote something: all that can be seen of it from outside.

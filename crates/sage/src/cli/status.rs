@@ -64,8 +64,7 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
-        let owned = snapshot.owner.is_some() || snapshot.is_alive();
-        let lines = frame_text(run, now, size, style.color, owned);
+        let lines = frame_text(run, now, size, style.color, snapshot.is_driven());
         lines.iter().for_each(|line| crate::say::painted(format_args!("{line}\n")));
         if let Some(reason) = reason_text(run, style) {
             crate::say::painted(format_args!("{reason}\n"));
@@ -78,11 +77,10 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
 
 /// As programs see it.
 pub fn view(context: &Context, snapshot: &Snapshot, now_ms: u64) -> Result<Value, Failure> {
-    let clock_ms = snapshot.run.clock_ms(now_ms, snapshot.owner.is_some() || snapshot.is_alive());
-    let mut value = serde_json::to_value(StatusView::of(&snapshot.run, clock_ms))?;
+    let mut value = serde_json::to_value(StatusView::of(&snapshot.run, snapshot.clock_ms(now_ms)))?;
     value["type"] = "status".into();
     value["abandoned"] = roster::is_abandoned(snapshot).into();
-    value["owner"] = snapshot.owner.as_ref().map_or(Value::Null, |owner| owner.pid.into());
+    value["owner"] = roster::owner(snapshot).into();
     value["ownerKind"] = roster::owner_kind(snapshot).map_or(Value::Null, Value::from);
     if snapshot.is_foreign {
         value["foreign"] = true.into();

@@ -6,7 +6,6 @@ use sage_core::run::{Run, State, StepId};
 
 use super::rows::{Rank, Row, Rows};
 use super::text::Tone;
-use super::walk;
 
 impl Rows<'_> {
     pub(super) fn calls(&mut self, script: StepId, steps: &[StepId], indent: usize) {
@@ -48,7 +47,7 @@ impl Rows<'_> {
         let open = ids.iter().any(|&id| !self.run.shown_state(id).settled());
         let failed = ids.iter().any(|&id| matches!(self.run.step(id).state, State::Failed));
         row.sign = match (open, failed) {
-            (true, _) if ids.iter().any(|&id| walk::works(self.run, id)) => self.spinner(),
+            (true, _) if ids.iter().any(|&id| self.run.is_at_work(id)) => self.spinner(),
             (true, _) => (Tone::Dim, "◌"),
             (false, true) => (Tone::Warn, "!"),
             (false, false) => (Tone::Good, "✓"),

@@ -6,7 +6,6 @@ use sage_core::wire::{self, Progress};
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
 use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
-use super::walk;
 use super::why::{left_text, pause_text};
 
 /// Names are aligned up to here; longer ones push their details to the right.
@@ -202,7 +201,7 @@ fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
     let owned = purpose.is_owned();
     let mut facts = Line::default();
     let progress = Progress::of(run);
-    let elapsed = walk::run_ms(run, now_ms);
+    let elapsed = run.elapsed_at(run.clock_ms(now_ms, owned));
     match run.status {
         _ if last => {}
         Status::Running if owned => facts.fact(Tone::Plain, &clock_text(elapsed)),
@@ -210,7 +209,7 @@ fn header_facts(run: &Run, now_ms: u64, purpose: Purpose, last: bool) -> Line {
         Status::Running => facts.fact(Tone::Warn, "interrupted: no process owns it"),
         Status::Paused { until: Some(until), .. } if owned => {
             let left = left_text(until, now_ms);
-            facts.fact(Tone::Warn, &format!("waits {left}: {}", pause_text(run)));
+            facts.fact(Tone::Warn, &format!("paused, {left} left: {}", pause_text(run)));
         }
         Status::Paused { until: Some(until), .. } => {
             facts.fact(Tone::Warn, &format!("paused: {}, until {}", pause_text(run), wire::rfc3339(until)));

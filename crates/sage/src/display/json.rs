@@ -31,10 +31,11 @@ fn push(out: &mut String, news: &News<'_>, kind: &str, data: &str) {
     out.push('\n');
 }
 
-/// The last line of `--json`: `{"type":"summary", ...}`, without a line break. `value` turns an output into
-/// JSON, wherever it lies.
+/// The last line of `--json`: `{"type":"summary", ...}`, without a line break, of a run that its owner has left. `value`
+/// turns an output into JSON, wherever it lies.
 pub fn summary_json(run: &Run, value: &dyn Fn(&Output) -> Value) -> String {
-    let summary = serde_json::to_value(Summary::of(run, value)).unwrap_or_default();
+    let summary = Summary::of(run, false, run.updated_ms, value);
+    let summary = serde_json::to_value(summary).unwrap_or_default();
     let mut line = json!({"type": "summary"});
     if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), summary) {
         line.extend(fields);

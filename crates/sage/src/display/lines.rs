@@ -12,6 +12,7 @@ use sage_core::wire::{Progress, rfc3339, size_text};
 
 use super::cache_lines;
 use super::limit_lines;
+use super::phase_text::outcome_text;
 use super::rows::ask_text;
 use super::summary;
 use super::tail::News;
@@ -191,7 +192,8 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
     let path = &event.step;
     match &event.end {
         End::Succeeded { .. } => small(run, path, || {
-            let mut facts = time_text(event.ms);
+            let ms = run.find(path).map_or(event.ms, |id| run.step_ms(id, run.updated_ms));
+            let mut facts = time_text(ms);
             if event.usage.total() > 0 {
                 facts.push_str(&format!(", {} tokens", count_text(event.usage.total())));
             }
@@ -251,14 +253,14 @@ fn aside_of(event: &Event) -> Option<&Aside> {
 
 fn phase_line(run: &Run, id: PhaseId) -> String {
     let (phase, path) = (run.phase(id), run.phase_path(id));
-    let time = time_text(walk::phase_ms(run, phase, phase.judged_ms));
-    let counts = format!("{} of {}", phase.ok, phase.members.len());
+    let time = time_text(run.phase_ms(id, run.updated_ms));
+    let outcome = outcome_text(run, phase);
     match phase.judged {
         Some(Judgement::Reached) => format!("phase {path} completed ({time})"),
         Some(Judgement::Degraded) => {
-            format!("phase {path} completed with failures ({time}, {counts} succeeded)")
+            format!("phase {path} completed with failures ({time}, {outcome})")
         }
-        Some(Judgement::Missed) => format!("phase {path} failed ({time}, {counts} succeeded)"),
+        Some(Judgement::Missed) => format!("phase {path} failed ({time}, {outcome})"),
         Some(Judgement::Blocked) => format!("phase {path} blocked"),
         None => String::new(),
     }

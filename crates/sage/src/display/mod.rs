@@ -20,6 +20,7 @@ mod mode;
 mod next;
 mod outcome;
 mod phase_rows;
+mod phase_text;
 mod roster;
 mod rows;
 mod summary;

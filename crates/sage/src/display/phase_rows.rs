@@ -1,8 +1,8 @@
 //! Rows of phases: one line each, with what is worth seeing of their steps below.
 
-use sage_core::policy::Join;
-use sage_core::run::{Judgement, Phase, PhaseId, State, StepId};
+use sage_core::run::{Judgement, Phase, PhaseId, StepId};
 
+use super::phase_text::outcome_text;
 use super::rows::{Left, Rank, Row, Rows};
 use super::text::{Line, Tone, clock_text, plural, time_text};
 use super::walk;
@@ -10,7 +10,7 @@ use super::walk;
 impl Rows<'_> {
     /// Phases that will never open, together.
     pub(super) fn blocked_row(&self, first: PhaseId, last: PhaseId, group: &[PhaseId], indent: usize) -> Row {
-        let mut row = self.phase_row(self.run.phase(first), indent);
+        let mut row = self.phase_row(first, indent);
         let steps: usize = group.iter().map(|&phase| self.run.phase(phase).members.len()).sum();
         let label = |id| self.run.phase(id).label(&self.run.scope(self.run.phase(id).scope).plan);
         row.name.1 = format!("{} … {}", label(first), label(last));
@@ -20,10 +20,25 @@ impl Rows<'_> {
         row
     }
 
+    /// Rounds of a `repeat` with failures that still count: no later round lacks nothing.
+    pub(super) fn earlier_rounds(&mut self, newest: PhaseId, indent: usize) {
+        let phase = self.run.phase(newest);
+        if phase.round == 1 || phase.judged == Some(Judgement::Reached) {
+            return;
+        }
+        let same = |id: &PhaseId| {
+            let earlier = self.run.phase(*id);
+            (earlier.scope, earlier.plan_phase) == (phase.scope, phase.plan_phase) && *id < newest
+        };
+        let degraded = |id: &PhaseId| self.run.phase(*id).judged == Some(Judgement::Degraded);
+        let rounds: Vec<PhaseId> = (0..newest.0).map(PhaseId).filter(same).filter(degraded).collect();
+        rounds.into_iter().for_each(|round| self.phase(round, indent));
+    }
+
     pub(super) fn phase(&mut self, id: PhaseId, indent: usize) {
         let phase = self.run.phase(id);
         let at = self.rows.len();
-        self.rows.push(self.phase_row(phase, indent));
+        self.rows.push(self.phase_row(id, indent));
         match phase.judged {
             Some(Judgement::Reached | Judgement::Blocked) => {}
             Some(Judgement::Degraded | Judgement::Missed) => {
@@ -43,7 +58,8 @@ impl Rows<'_> {
         }
     }
 
-    fn phase_row(&self, phase: &Phase, indent: usize) -> Row {
+    fn phase_row(&self, id: PhaseId, indent: usize) -> Row {
+        let phase = self.run.phase(id);
         let (sign, tone, rank, left) = match phase.judged {
             Some(Judgement::Reached) => ((Tone::Good, "✓"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
             Some(Judgement::Degraded) => ((Tone::Warn, "!"), Tone::Plain, Rank::PhaseDone, Some(Left::Done)),
@@ -60,7 +76,7 @@ impl Rows<'_> {
             indent,
             sign,
             name: (tone, phase.label(&self.run.scope(phase.scope).plan)),
-            details: self.phase_details(phase),
+            details: self.phase_details(id),
             rank,
             stands_for: left.map(|left| (left, phase.members.len() as u32)),
             goes_on: false,
@@ -79,30 +95,30 @@ impl Rows<'_> {
         }
     }
 
-    fn phase_details(&self, phase: &Phase) -> Line {
+    fn phase_details(&self, id: PhaseId) -> Line {
+        let phase = self.run.phase(id);
         let mut details = Line::default();
-        let members = phase.members.len() as u32;
-        let counted = plural(u64::from(members), "step");
+        let inside = walk::counted(self.run, phase);
+        let counted = plural(inside.len() as u64, "step");
+        let elapsed_ms = self.run.phase_ms(id, self.clock_ms);
         match phase.judged {
             Some(Judgement::Blocked) => details.fact(Tone::Dim, &format!("{counted} blocked")),
             Some(judgement) => {
-                let inside = walk::counted(self.run, phase);
                 let kept = inside.iter().filter(|&&id| self.run.is_reused(id)).count();
-                match judgement {
-                    Judgement::Reached => details.fact(Tone::Dim, &plural(inside.len() as u64, "step")),
-                    _ => details.fact(Tone::Warn, &self.join_text(phase)),
-                }
+                let tone = if judgement == Judgement::Reached { Tone::Dim } else { Tone::Warn };
+                details.fact(tone, &outcome_text(self.run, phase));
                 match kept {
                     0 => {}
                     all if all == inside.len() => details.fact(Tone::Dim, "reused"),
                     some => details.fact(Tone::Dim, &format!("{some} reused")),
                 }
-                details.fact(Tone::Dim, &time_text(walk::phase_ms(self.run, phase, self.clock_ms)));
+                details.fact(Tone::Dim, &time_text(elapsed_ms));
             }
             None if phase.open => {
-                details.fact(Tone::Plain, &format!("{}/{members}", phase.ok));
+                let done = inside.iter().filter(|&&id| self.run.step(id).state.ok()).count();
+                details.fact(Tone::Plain, &format!("{done}/{}", inside.len()));
                 if self.owned {
-                    details.fact(Tone::Dim, &clock_text(walk::phase_ms(self.run, phase, self.clock_ms)));
+                    details.fact(Tone::Dim, &clock_text(elapsed_ms));
                 }
                 if let Some(left) = self.forecast.phase_text(phase) {
                     details.fact(Tone::Dim, &left);
@@ -120,35 +136,5 @@ impl Rows<'_> {
             }
         }
         details
-    }
-
-    /// Why a phase is degraded of which every step succeeded: `, 2 failures tolerated, 1 fallback used`.
-    fn shortfall_text(&self, phase: &Phase) -> String {
-        let inside: Vec<StepId> = phase.members.iter().flat_map(|&id| walk::leaves(self.run, id)).collect();
-        let count = |wanted: &dyn Fn(StepId) -> bool| inside.iter().filter(|&&id| wanted(id)).count() as u64;
-        let failed = count(&|id| matches!(self.run.step(id).state, State::Failed));
-        let stood_in = count(&|id| self.run.stood_in(id));
-        let unchecked = count(&|id| self.run.went_without(id));
-        let facts = [
-            (failed, format!(", {} tolerated", plural(failed, "failure"))),
-            (stood_in, format!(", {} used", plural(stood_in, "fallback"))),
-            (unchecked, format!(", {unchecked} not checked")),
-        ];
-        facts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect()
-    }
-
-    fn join_text(&self, phase: &Phase) -> String {
-        let join = self.run.scope(phase.scope).plan.phase(phase.plan_phase).join;
-        let members = phase.members.len() as u32 - phase.skipped;
-        let (ok, needed) = (phase.ok - phase.skipped, join.needed(members));
-        match join {
-            _ if ok == members => {
-                let why = self.shortfall_text(phase);
-                format!("{}{why}", plural(u64::from(members), "step"))
-            }
-            _ if ok >= needed => format!("{ok} of {members} succeeded"),
-            Join::All => format!("{ok} of {members} succeeded"),
-            _ => format!("{ok} of {members} succeeded, {needed} needed"),
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use sage_core::event::Ask;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
+use sage_core::wire;
 
 use super::cache_lines;
 use super::estimate::Forecast;
@@ -125,7 +126,10 @@ impl Rows<'_> {
                     let row = self.blocked_row(*first, *last, group, indent);
                     self.rows.push(row);
                 }
-                _ => group.iter().for_each(|&phase| self.phase(phase, indent)),
+                _ => group.iter().for_each(|&phase| {
+                    self.earlier_rounds(phase, indent);
+                    self.phase(phase, indent);
+                }),
             }
         }
     }
@@ -250,7 +254,7 @@ impl Rows<'_> {
             _ if self.run.waits_for_person(id) => (Tone::Warn, "?"),
             State::Unknown => (Tone::Warn, "?"),
             State::Running(_) => self.spinner(),
-            State::Open { .. } if walk::works(self.run, id) => self.spinner(),
+            State::Open { .. } if self.run.is_at_work(id) => self.spinner(),
             State::Open { .. } => (Tone::Dim, "◌"),
             State::Backoff { .. } => (Tone::Warn, "↻"),
             State::Ready => (Tone::Dim, "◌"),
@@ -330,6 +334,7 @@ impl Rows<'_> {
 
     fn wait_details(&self, id: StepId) -> String {
         match self.run.wait_reason(id) {
+            None if !self.owned && self.run.step(id).unknown => "interrupted".into(),
             None if !self.owned => "not started".into(),
             // Its attempt was ended with the run: nothing starts it again before a resume.
             None if self.run.step(id).attempts > 0 => "stopped".into(),
@@ -350,7 +355,7 @@ impl Rows<'_> {
     }
 
     fn elapsed_ms(&self, id: StepId) -> u64 {
-        walk::elapsed_ms(self.run, id, self.clock_ms)
+        self.run.step_ms(id, self.clock_ms)
     }
 
     fn failure_text(&self, id: StepId) -> String {
@@ -404,7 +409,8 @@ impl Rows<'_> {
 
     /// Below a fan-out only what needs somebody's eye is listed.
     pub(super) fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
-        let leaves: Vec<StepId> = items.iter().flat_map(|&item| walk::leaves(self.run, item)).collect();
+        let leaves: Vec<StepId> =
+            items.iter().flat_map(|&item| walk::leaves_and_failures(self.run, item)).collect();
         let mut failures = 0;
         for id in leaves {
             match self.weight(id).0 {
@@ -417,21 +423,21 @@ impl Rows<'_> {
     }
 
     pub(super) fn failures(&mut self, member: StepId, indent: usize) {
-        if self.run.step(member).children.is_some() {
-            let items = self.run.item_steps(member);
-            if !items.is_empty() && !matches!(self.run.step(member).state, State::Succeeded) {
-                self.rows.push(self.fan_row(member, items, indent));
-            }
-            self.inner_failures(member, indent + 1);
-        } else if matches!(self.run.step(member).state, State::Failed) {
+        let (step, items) = (self.run.step(member), self.run.item_steps(member));
+        if !items.is_empty() && !matches!(step.state, State::Succeeded) {
+            self.rows.push(self.fan_row(member, items, indent));
+        } else if wire::failed_by_itself(self.run, member) {
             self.leaf(member, self.leaf_name(member), indent);
+        }
+        if step.children.is_some() {
+            self.inner_failures(member, indent + 1);
         }
     }
 
     fn inner_failures(&mut self, id: StepId, indent: usize) {
-        let failed = |&leaf: &StepId| matches!(self.run.step(leaf).state, State::Failed);
+        let failed = |&inner: &StepId| inner != id && matches!(self.run.step(inner).state, State::Failed);
         let failures: Vec<StepId> =
-            walk::leaves(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
+            walk::leaves_and_failures(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
         for leaf in failures {
             self.leaf(leaf, self.inner_name(leaf), indent);
         }

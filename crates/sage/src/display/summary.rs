@@ -103,20 +103,29 @@ fn ran(run: &Run) -> usize {
 }
 
 fn steps_line(run: &Run) -> Line {
-    let counts = |&id: &StepId| run.step(id).children.is_none() || wire::counts(run, id);
-    let leaves: Vec<StepId> = run.step_ids().filter(counts).collect();
-    let count = |wanted: &dyn Fn(StepId) -> bool| leaves.iter().filter(|&&id| wanted(id)).count() as u64;
-    let of = |name: &'static str| count(&|id| run.shown_state(id).name() == name);
-    let handled = count(&|id| run.is_handled(id));
+    let leaf = |&id: &StepId| run.step(id).children.is_none() || wire::counts(run, id);
+    let leaves: Vec<StepId> = run.step_ids().filter(leaf).collect();
+    // What is part of the total adds up to it; the rest is told apart.
+    let (counted, others): (Vec<StepId>, Vec<StepId>) = leaves.iter().partition(|&&id| wire::counts(run, id));
+    let count =
+        |of: &[StepId], wanted: &dyn Fn(StepId) -> bool| of.iter().filter(|&&id| wanted(id)).count() as u64;
+    let of = |name: &'static str| count(&counted, &|id| run.shown_state(id).name() == name);
     let asking = |id: StepId| run.waits_for_person(id);
-    let rest: [(Tone, u64, &str); 7] = [
-        (Tone::Bad, of("failed") - handled, "failed"),
-        (Tone::Dim, handled, "failed and handled by code"),
+    let failed = |id: StepId| matches!(run.step(id).state, State::Failed);
+    let handled = |id: StepId| run.is_handled(id);
+    let replaced = |id: StepId| failed(id) && run.is_replaced(id) && !handled(id);
+    let lost = |id: StepId| failed(id) && !handled(id) && !replaced(id);
+    let rest: [(Tone, u64, &str); 10] = [
+        (Tone::Bad, of("failed"), "failed"),
         (Tone::Dim, of("skipped"), "of them skipped"),
         (Tone::Warn, of("blocked"), "blocked"),
         (Tone::Dim, of("cancelled"), "cancelled"),
-        (Tone::Warn, count(&asking), "waiting for a person"),
-        (Tone::Dim, count(&|id| !run.shown_state(id).settled() && !asking(id)), "not finished"),
+        (Tone::Warn, count(&counted, &asking), "waiting for a person"),
+        (Tone::Dim, count(&counted, &|id| !run.shown_state(id).settled() && !asking(id)), "not finished"),
+        (Tone::Dim, count(&others, &handled), "failed and handled by code"),
+        (Tone::Dim, count(&others, &replaced), "failed in an earlier round"),
+        (Tone::Dim, count(&others, &lost), "failed and not needed"),
+        (Tone::Dim, count(&others, &|id| !failed(id)), "not needed"),
     ];
     let told = rest.iter().filter(|(_, count, _)| *count > 0);
     let rest = told.map(|(tone, count, what)| (*tone, format!("{count} {what}")));

@@ -322,7 +322,7 @@ fn wait_line(news: &News<'_>) -> Option<String> {
     match news.event {
         Event::RunPaused(RunPaused { until: Some(until), needs, .. }) if !news.silent => {
             let needs = needs.as_ref().map(|needs| format!(": {needs}")).unwrap_or_default();
-            Some(format!("waits until {}: {}{needs}", rfc3339(*until), pause_text(news.run)))
+            Some(format!("paused until {}: {}{needs}", rfc3339(*until), pause_text(news.run)))
         }
         _ => None,
     }

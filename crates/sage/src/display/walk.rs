@@ -1,7 +1,7 @@
 //! Ways through a run that more than one view takes.
 
 use crate::command_line::sage;
-use sage_core::run::{Phase, Run, State, Status, StepId};
+use sage_core::run::{Phase, Run, State, StepId};
 use sage_core::wire;
 
 /// The step that this one is a part of: its fan-out, or the sub-workflow's step.
@@ -24,6 +24,18 @@ pub(crate) fn leaves(run: &Run, id: StepId) -> Vec<StepId> {
     leaves
 }
 
+/// The same, with what failed although nothing inside of it did: a script that threw, a workflow that took too long.
+pub(crate) fn leaves_and_failures(run: &Run, id: StepId) -> Vec<StepId> {
+    if run.step(id).children.is_none() {
+        return vec![id];
+    }
+    let inside: Vec<StepId> =
+        run.children(id).into_iter().flat_map(|child| leaves_and_failures(run, child)).collect();
+    let failed = |id: StepId| matches!(run.step(id).state, State::Failed);
+    let alone = failed(id) && !inside.iter().any(|&id| failed(id));
+    alone.then_some(id).into_iter().chain(inside).collect()
+}
+
 /// The steps of a phase that are part of the run's total, with those inside of them.
 pub(crate) fn counted(run: &Run, phase: &Phase) -> Vec<StepId> {
     let mut queue: Vec<StepId> = phase.members.iter().rev().copied().collect();
@@ -35,60 +47,9 @@ pub(crate) fn counted(run: &Run, phase: &Phase) -> Vec<StepId> {
     counted
 }
 
-/// Whether the step, or something inside it, is at work: waiting for a slot, a time or a person is not.
-pub(crate) fn works(run: &Run, id: StepId) -> bool {
-    if !run.status.open() {
-        return false;
-    }
-    // A script without open calls computes.
-    let computes = |id: StepId| {
-        let open = matches!(run.step(id).state, State::Open { .. }) && run.calls(id).is_some();
-        open && run.children(id).into_iter().all(|call| run.step(call).state.settled())
-    };
-    run.is_active(id) || computes(id)
-}
-
 /// Whether anything in a phase is at work, be it the question whether it goes round again.
 pub(crate) fn phase_works(run: &Run, phase: &Phase) -> bool {
-    phase.repeating || phase.members.iter().any(|&id| works(run, id))
-}
-
-/// Time of the attempt that is under way; else all that a step has taken, in attempts or from its first child's
-/// start to the last one's end. What is open counts from the present owner's turn on: the time before may have
-/// been a pause of days.
-pub(crate) fn elapsed_ms(run: &Run, id: StepId, now_ms: u64) -> u64 {
-    let step = run.step(id);
-    match &step.state {
-        State::Running(running) => now_ms.saturating_sub(running.since_ms.max(run.tally.turn_ms)),
-        State::Open { .. } => now_ms.saturating_sub(step.started_ms.max(run.tally.turn_ms)),
-        _ if step.children.is_some() => step.ended_ms.saturating_sub(step.started_ms),
-        _ => step.active_ms,
-    }
-}
-
-/// Time the run has been owned: goes on while it runs.
-pub(crate) fn run_ms(run: &Run, now_ms: u64) -> u64 {
-    match run.status {
-        Status::Running => run.tally.earlier_ms + now_ms.saturating_sub(run.tally.turn_ms),
-        _ => run.elapsed_ms(),
-    }
-}
-
-/// From a phase's opening to its judgement or until now, in the present owner's turn; of a phase that was
-/// finished before, its members tell.
-pub(crate) fn phase_ms(run: &Run, phase: &Phase, now_ms: u64) -> u64 {
-    let from = phase.opened_ms.max(run.tally.turn_ms);
-    if phase.judged.is_none() {
-        return if phase.open { now_ms.saturating_sub(from) } else { 0 };
-    }
-    let own_ms = phase.judged_ms.saturating_sub(from);
-    if own_ms > 0 {
-        return own_ms;
-    }
-    let ran = || phase.members.iter().map(|&id| run.step(id)).filter(|step| step.started_ms > 0);
-    let first = ran().map(|step| step.started_ms).min().unwrap_or(0);
-    let last = ran().map(|step| step.ended_ms).max().unwrap_or(0);
-    last.saturating_sub(first)
+    phase.repeating || phase.members.iter().any(|&id| run.is_at_work(id))
 }
 
 /// What to type to answer a step's question.

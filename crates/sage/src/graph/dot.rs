@@ -1,9 +1,9 @@
 //! Graphviz: phases are clusters, `needs` are edges between steps.
 
 use sage_core::plan::Plan;
-use sage_core::run::Run;
 use sage_core::template::Kind;
 
+use super::Drawn;
 use super::label::{self, Class};
 use crate::display::text::clean;
 
@@ -15,11 +15,11 @@ pub fn dot(plan: &Plan) -> String {
 }
 
 /// As `dot`, with colours and a class per state.
-pub fn dot_run(run: &Run) -> String {
-    digraph(run.plan(), Some(run))
+pub fn dot_run(run: Drawn<'_>) -> String {
+    digraph(run.run.plan(), Some(run))
 }
 
-fn digraph(plan: &Plan, run: Option<&Run>) -> String {
+fn digraph(plan: &Plan, run: Option<Drawn<'_>>) -> String {
     let mut out = format!("digraph \"{}\" {{\n", escape(&plan.template.name));
     out.push_str("  rankdir=TB;\n  compound=true;\n  fontname=\"sans-serif\";\n");
     out.push_str(
@@ -54,7 +54,7 @@ fn digraph(plan: &Plan, run: Option<&Run>) -> String {
     out
 }
 
-fn attributes(plan: &Plan, step: u32, run: Option<&Run>) -> String {
+fn attributes(plan: &Plan, step: u32, run: Option<Drawn<'_>>) -> String {
     let operation = plan.operation(step);
     let mut out = format!("label=\"{}\\n{}\"", escape(&operation.id), escape(&label::kind_text(plan, step)));
     match operation.kind {
@@ -64,7 +64,7 @@ fn attributes(plan: &Plan, step: u32, run: Option<&Run>) -> String {
         _ => {}
     }
     if let Some(run) = run {
-        out.push_str(&looks(Class::of(run, label::step_of(run, step))));
+        out.push_str(&looks(Class::of(run, label::step_of(run.run, step))));
     }
     out
 }
@@ -75,11 +75,11 @@ fn looks(class: Class) -> String {
 }
 
 /// What a script has called, below it.
-fn calls(run: &Run, step: u32) -> String {
-    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+fn calls(run: Drawn<'_>, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run.run, step), CALL_NODES);
     let mut out = String::new();
     for (at, group) in groups.iter().enumerate() {
-        let text = format!("{}\\n{}", escape(&group.name), escape(&group.kind_text(run)));
+        let text = format!("{}\\n{}", escape(&group.name), escape(&group.kind_text(run.run)));
         let looks = looks(Class::of(run, group.shown));
         out.push_str(&format!("    s{step}c{at} [label=\"{text}\"{looks}];\n    s{step} -> s{step}c{at};\n"));
     }

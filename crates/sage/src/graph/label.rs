@@ -4,12 +4,15 @@ use sage_core::plan::Plan;
 use sage_core::policy::{Join, OnFailure, OnJoin};
 use sage_core::run::{Run, State, StepId};
 
+use super::Drawn;
+
 /// Looks of a step; `None` of a run means that only the plan is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Pending,
     Waiting,
     Running,
+    Interrupted,
     Asking,
     Succeeded,
     Degraded,
@@ -18,10 +21,11 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 9] = [
         Class::Pending,
         Class::Waiting,
         Class::Running,
+        Class::Interrupted,
         Class::Asking,
         Class::Succeeded,
         Class::Degraded,
@@ -29,13 +33,16 @@ impl Class {
         Class::Left,
     ];
 
-    pub fn of(run: &Run, id: StepId) -> Class {
+    pub fn of(drawn: Drawn<'_>, id: StepId) -> Class {
+        let run = drawn.run;
         let step = run.step(id);
         match run.shown_state(id) {
             State::Pending => Class::Pending,
             State::Ready | State::Backoff { .. } => Class::Waiting,
             State::Running(running) if running.ask.is_some() => Class::Asking,
             State::Unknown => Class::Asking,
+            State::Open { .. } if !run.is_at_work(id) => Class::Waiting,
+            State::Running(_) | State::Open { .. } if !drawn.driven => Class::Interrupted,
             State::Running(_) | State::Open { .. } => Class::Running,
             State::Succeeded if step.degraded => Class::Degraded,
             State::Succeeded => Class::Succeeded,
@@ -49,6 +56,7 @@ impl Class {
             Class::Pending => "pending",
             Class::Waiting => "waiting",
             Class::Running => "running",
+            Class::Interrupted => "interrupted",
             Class::Asking => "asking",
             Class::Succeeded => "succeeded",
             Class::Degraded => "degraded",
@@ -63,6 +71,7 @@ impl Class {
             Class::Pending => ("#ffffff", "#9ca3af"),
             Class::Waiting => ("#f3f4f6", "#6b7280"),
             Class::Running => ("#cffafe", "#0891b2"),
+            Class::Interrupted => ("#ffedd5", "#ea580c"),
             Class::Asking => ("#fef3c7", "#d97706"),
             Class::Succeeded => ("#dcfce7", "#16a34a"),
             Class::Degraded => ("#fef9c3", "#ca8a04"),
@@ -85,14 +94,15 @@ pub(super) struct CallGroup {
 }
 
 /// What a script has called, in the order in which it did, and how many more groups there are than `most`.
-pub(super) fn call_groups(run: &Run, script: StepId, most: usize) -> (Vec<CallGroup>, usize) {
+pub(super) fn call_groups(drawn: Drawn<'_>, script: StepId, most: usize) -> (Vec<CallGroup>, usize) {
+    let run = drawn.run;
     let mut groups: Vec<CallGroup> = Vec::new();
     for &id in run.calls(script).map(|calls| calls.steps.as_slice()).unwrap_or_default() {
         let name = Run::path_without_index(&run.step(id).path);
         match groups.last_mut().filter(|last| last.name == name) {
             Some(group) => {
                 group.count += 1;
-                if Class::of(run, id) == Class::Failed {
+                if Class::of(drawn, id) == Class::Failed {
                     group.shown = id;
                 }
             }

@@ -1,9 +1,9 @@
 //! Mermaid flowchart: phases are subgraphs, `needs` are edges between steps.
 
 use sage_core::plan::Plan;
-use sage_core::run::Run;
 use sage_core::template::Kind;
 
+use super::Drawn;
 use super::label::{self, Class};
 use crate::display::text::clean;
 
@@ -15,11 +15,11 @@ pub fn mermaid(plan: &Plan) -> String {
 }
 
 /// As `mermaid`, with a class per state.
-pub fn mermaid_run(run: &Run) -> String {
-    flowchart(run.plan(), Some(run))
+pub fn mermaid_run(run: Drawn<'_>) -> String {
+    flowchart(run.run.plan(), Some(run))
 }
 
-fn flowchart(plan: &Plan, run: Option<&Run>) -> String {
+fn flowchart(plan: &Plan, run: Option<Drawn<'_>>) -> String {
     let mut out = String::from("flowchart TD\n");
     for (p, phase) in plan.phases.iter().enumerate() {
         let policy = label::policy_text(plan, p as u32);
@@ -59,12 +59,12 @@ fn node(plan: &Plan, step: u32) -> String {
 }
 
 /// What a script has called, beside it.
-fn call_nodes(run: &Run, step: u32) -> String {
-    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+fn call_nodes(run: Drawn<'_>, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run.run, step), CALL_NODES);
     let mut out = String::new();
     for (at, group) in groups.iter().enumerate() {
-        let text = format!("\"{}<br/>{}\"", escape(&group.name), escape(&group.kind_text(run)));
-        let node = match run.operation(group.shown).kind {
+        let text = format!("\"{}<br/>{}\"", escape(&group.name), escape(&group.kind_text(run.run)));
+        let node = match run.run.operation(group.shown).kind {
             Kind::Approval => format!("{{{{{text}}}}}"),
             Kind::Workflow => format!("[[{text}]]"),
             Kind::Agent => format!("({text})"),
@@ -78,8 +78,8 @@ fn call_nodes(run: &Run, step: u32) -> String {
     out
 }
 
-fn call_edges(run: &Run, step: u32) -> String {
-    let (groups, left_out) = label::call_groups(run, label::step_of(run, step), CALL_NODES);
+fn call_edges(run: Drawn<'_>, step: u32) -> String {
+    let (groups, left_out) = label::call_groups(run, label::step_of(run.run, step), CALL_NODES);
     let mut out: String = (0..groups.len()).map(|at| format!("  s{step} --> s{step}c{at}\n")).collect();
     if left_out > 0 {
         out.push_str(&format!("  s{step} --> s{step}more\n"));
@@ -87,10 +87,10 @@ fn call_edges(run: &Run, step: u32) -> String {
     out
 }
 
-fn classes(plan: &Plan, run: &Run) -> String {
+fn classes(plan: &Plan, run: Drawn<'_>) -> String {
     let mut nodes: Vec<(String, Class)> = Vec::new();
     for step in 0..plan.steps.len() as u32 {
-        let id = label::step_of(run, step);
+        let id = label::step_of(run.run, step);
         nodes.push((format!("s{step}"), Class::of(run, id)));
         let groups = label::call_groups(run, id, CALL_NODES).0;
         let call =

@@ -44,7 +44,12 @@ fn run() -> Canned {
         .start("research/each[0]")
         .at(1_500)
         .done("research/each[0]", 1_500)
+        .start("research/each[1]")
         .fail("research/market", 1_500, FailureClass::Failed, "exit \x1b[31mcode\x1b[0m 1\nmore")
+}
+
+fn drawn(canned: &Canned) -> Drawn<'_> {
+    Drawn { run: &canned.run, clock_ms: canned.now(), driven: true }
 }
 
 // covers: R1
@@ -84,7 +89,7 @@ fn a_plan_is_readable_at_80_columns() {
 // covers: R1, R8
 #[test]
 fn a_run_is_marked_by_its_states() {
-    insta::assert_snapshot!(text_run(&run().run), @r#"
+    insta::assert_snapshot!(text_run(drawn(&run())), @r#"
     feature "one" · 7 steps in 4 phases · running · 1/10
 
     research  (join: at least 75 %, else pause)
@@ -140,7 +145,7 @@ fn a_wide_plan_stays_readable() {
 // covers: R1
 #[test]
 fn mermaid_has_a_subgraph_per_phase_and_a_class_per_state() {
-    insta::assert_snapshot!(mermaid_run(&run().run), @r#"
+    insta::assert_snapshot!(mermaid_run(drawn(&run())), @r#"
     flowchart TD
       subgraph p0["research #40;join: at least 75 #37;, else pause#41;"]
         s0("market<br/>agent")
@@ -172,7 +177,7 @@ fn mermaid_has_a_subgraph_per_phase_and_a_class_per_state() {
       class s2 notrun
     "#);
     let plain = mermaid(&plan(FEATURE));
-    assert!(mermaid_run(&run().run).starts_with(&plain), "the same, without classes");
+    assert!(mermaid_run(drawn(&run())).starts_with(&plain), "the same, without classes");
 }
 
 // covers: R1
@@ -210,7 +215,7 @@ fn dot_has_a_cluster_per_phase_and_a_colour_per_state() {
       s0 -> s2;
     }
     "##);
-    let states = dot_run(&run().run);
+    let states = dot_run(drawn(&run()));
     assert!(states.contains(r##"class="failed", fillcolor="#fee2e2", color="#dc2626"];"##), "{states}");
     assert!(states.contains(r#"class="running""#), "{states}");
 }

@@ -1,9 +1,10 @@
 //! The plan for a terminal: phases with their steps, the batches, the longest path. Fits 80 columns.
 
 use sage_core::plan::Plan;
-use sage_core::run::{Run, StepId};
-use sage_core::wire::Progress;
+use sage_core::run::{State, StepId};
+use sage_core::wire::{self, Progress};
 
+use super::Drawn;
 use super::label::{self, Class};
 use crate::display::text::{Line, Style, Tone, clean, first_line, plural, time_text};
 
@@ -18,18 +19,18 @@ pub fn text(plan: &Plan) -> String {
 }
 
 /// As `text`, with what has become of each step.
-pub fn text_run(run: &Run) -> String {
-    page(run.plan(), Some(run))
+pub fn text_run(run: Drawn<'_>) -> String {
+    page(run.run.plan(), Some(run))
 }
 
-fn page(plan: &Plan, run: Option<&Run>) -> String {
+fn page(plan: &Plan, run: Option<Drawn<'_>>) -> String {
     let (steps, phases) =
         (plural(plan.steps.len() as u64, "step"), plural(plan.phases.len() as u64, "phase"));
     let mut head = Line::of(Tone::Bold, &plan.template.name);
     head.fact(Tone::Plain, &format!("{steps} in {phases}"));
-    if let Some(run) = run {
+    if let Some(Drawn { run, driven, .. }) = run {
         let progress = Progress::of(run);
-        head.fact(Tone::Plain, run.status.name());
+        head.fact(Tone::Plain, wire::word(run, driven));
         head.fact(Tone::Plain, &format!("{}/{}", progress.completed, progress.total));
     }
     let mut lines = vec![head, Line::default()];
@@ -56,7 +57,7 @@ fn between(plan: &Plan, before: u32, after: u32) -> Vec<Line> {
     }
 }
 
-fn phase_lines(plan: &Plan, number: u32, run: Option<&Run>) -> Vec<Line> {
+fn phase_lines(plan: &Plan, number: u32, run: Option<Drawn<'_>>) -> Vec<Line> {
     let spec = &plan.phases[number as usize];
     let mut head = Line::of(Tone::Bold, &plan.phase(number).id);
     let before: Vec<&str> = spec.dependencies.iter().map(|&p| plan.phase(p).id.as_str()).collect();
@@ -73,30 +74,30 @@ fn phase_lines(plan: &Plan, number: u32, run: Option<&Run>) -> Vec<Line> {
         let last = step + 1 == spec.steps.end;
         let mut line = Line::of(Tone::Dim, if last { "  └─ " } else { "  ├─ " });
         if let Some(run) = run {
-            let (tone, sign) = sign(Class::of(run, label::step_of(run, step)));
+            let (tone, sign) = sign(Class::of(run, label::step_of(run.run, step)));
             line.push(tone, &format!("{sign} "));
         }
         line.push(Tone::Plain, &format!("{:widest$}", plan.operation(step).id));
         line.push(Tone::Dim, &format!("  {}", label::kind_text(plan, step)));
         line.push(Tone::Dim, &needs_text(plan, step));
         if let Some(run) = run {
-            line.append(outcome(run, label::step_of(run, step)));
+            line.append(outcome(run, label::step_of(run.run, step)));
         }
         lines.push(line);
-        lines.extend(run.iter().flat_map(|run| call_lines(run, label::step_of(run, step))));
+        lines.extend(run.into_iter().flat_map(|run| call_lines(run, label::step_of(run.run, step))));
     }
     lines
 }
 
 /// What a script has called, in the order in which it did; equal names are one line.
-fn call_lines(run: &Run, script: StepId) -> Vec<Line> {
+fn call_lines(run: Drawn<'_>, script: StepId) -> Vec<Line> {
     let (groups, left_out) = label::call_groups(run, script, CALL_LINES);
     let mut lines = Vec::new();
     for group in groups {
         let (tone, sign) = sign(Class::of(run, group.shown));
         let mut line = Line::of(Tone::Dim, "       ").with(tone, &format!("{sign} "));
         line.push(Tone::Plain, &group.name);
-        line.push(Tone::Dim, &format!("  {}", group.kind_text(run)));
+        line.push(Tone::Dim, &format!("  {}", group.kind_text(run.run)));
         line.append(outcome(run, group.shown));
         lines.push(line);
     }
@@ -122,6 +123,7 @@ fn sign(class: Class) -> (Tone, &'static str) {
         Class::Pending => (Tone::Dim, "○"),
         Class::Waiting => (Tone::Dim, "◌"),
         Class::Running => (Tone::Busy, "▶"),
+        Class::Interrupted => (Tone::Warn, "◌"),
         Class::Asking => (Tone::Warn, "?"),
         Class::Succeeded => (Tone::Good, "✓"),
         Class::Degraded => (Tone::Warn, "!"),
@@ -130,24 +132,28 @@ fn sign(class: Class) -> (Tone, &'static str) {
     }
 }
 
-fn outcome(run: &Run, id: StepId) -> Line {
-    let step = run.step(id);
-    let items = run.item_steps(id);
+fn outcome(drawn: Drawn<'_>, id: StepId) -> Line {
+    let run = drawn.run;
+    let (step, items) = (run.step(id), run.item_steps(id));
     let mut facts = Line::default();
     if !items.is_empty() {
-        let settled = items.iter().filter(|&&item| run.step(item).state.settled()).count();
-        facts.fact(Tone::Plain, &format!("{settled}/{}", items.len()));
+        let count = |wanted: &dyn Fn(&State) -> bool| {
+            items.iter().filter(|&&item| wanted(run.shown_state(item))).count()
+        };
+        facts.fact(Tone::Plain, &format!("{}/{}", count(&State::ok), items.len()));
+        let failed = count(&|state| matches!(state, State::Failed));
+        if failed > 0 {
+            facts.fact(Tone::Bad, &format!("{failed} failed"));
+        }
     }
-    match (&step.failure, Class::of(run, id)) {
+    match (&step.failure, Class::of(drawn, id)) {
         (Some(failure), Class::Failed) => facts.fact(Tone::Bad, &clean(first_line(&failure.message))),
         (_, Class::Succeeded | Class::Degraded) if run.is_reused(id) => facts.fact(Tone::Dim, "reused"),
         (_, Class::Succeeded | Class::Degraded) if step.taken().is_some() => facts.fact(Tone::Dim, "cached"),
         (_, Class::Succeeded | Class::Degraded) => {
-            let held = step.ended_ms.saturating_sub(step.started_ms);
-            facts.fact(Tone::Good, &time_text(if step.children.is_some() { held } else { step.active_ms }));
+            facts.fact(Tone::Good, &time_text(run.step_ms(id, drawn.clock_ms)));
         }
-        (_, class) => facts
-            .fact(Tone::Plain, if class == Class::Left { run.shown_state(id).name() } else { class.name() }),
+        _ => facts.fact(Tone::Plain, wire::step_word(run, id, drawn.driven)),
     }
     let mut line = Line::of(Tone::Plain, "  ");
     line.append(facts);

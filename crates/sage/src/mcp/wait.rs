@@ -1,11 +1,14 @@
 //! Waiting for a run that others own: until it ends, stands still or asks something, or the time is over.
 //!
+//! Only a question that somebody waits for ends it: an approval, or a permission that an agent needs. A check that could
+//! not be made, or a lost attempt, is a person's matter once the rest has ended and the run stands still.
+//!
 //! It follows the journal as the live view does, piece by piece, and holds nothing. A client that goes away or
 //! cancels its request ends the waiting; the run never notices.
 
 use std::time::{Duration, Instant};
 
-use sage_core::run::{Run, State, Unowned};
+use sage_core::run::{Run, State, StepId, Unowned};
 use sage_core::wire::Progress;
 use sage_engine::open::{Engine, Snapshot};
 
@@ -99,7 +102,8 @@ impl Watch {
 }
 
 fn questions(run: &Run) -> usize {
-    run.step_ids().filter(|&id| run.waits_for_person(id)).count() + run.asks.len()
+    let asks = |id: &StepId| matches!(&run.step(*id).state, State::Running(running) if running.ask.is_some());
+    run.step_ids().filter(asks).count() + run.asks.len()
 }
 
 impl Call {

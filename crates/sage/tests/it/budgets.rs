@@ -35,7 +35,7 @@ fn run_into_it(sage: &Sage, parallel: u64) -> u64 {
     let status = sage.status("x");
     assert_eq!((&status["status"], &status["pauseReason"]), (&"paused".into(), &"budget".into()), "{status}");
     let waits = status["steps"].as_array().unwrap().iter().filter(|step| step["waitReason"] == "budget");
-    assert_eq!(waits.count(), 6 - sage.journal("x").succeeded().len(), "{status}");
+    assert_eq!(waits.count(), 7 - sage.journal("x").succeeded().len(), "items and their fan-out: {status}");
     let spent = status["metrics"]["totalTokens"].as_u64().unwrap();
     assert!(spent <= CAP + parallel * RESPONSE, "{spent} tokens of {CAP}");
     sage.assert_nothing_alive();

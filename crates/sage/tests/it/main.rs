@@ -3,6 +3,7 @@
 
 mod agents;
 mod agents_cli;
+mod agreement;
 mod approvals;
 mod asks;
 mod background;

@@ -194,7 +194,8 @@ fn all_agree(sage: &Sage, client: &mut Client, expected: &Case) {
     assert_eq!(told(&checkpoint), expected, "checkpoint of {name}");
     let over_mcp = client.call("sage_workflow_status", json!({"feature": name}));
     let steps = if total == 1 { "step" } else { "steps" };
-    let text = format!("{name}: {status}, {completed} of {total} {steps} done");
+    let word = seen["verdict"].as_str().unwrap_or(status);
+    let text = format!("{name}: {word}, {completed} of {total} {steps} done");
     assert!(over_mcp.text.starts_with(&text), "{} is not {text}", over_mcp.text);
     assert_eq!(told(&over_mcp.good()), expected, "MCP status of {name}");
 

@@ -91,7 +91,7 @@ fn a_hundred_agents_wait_for_one_quota() {
     assert_eq!(status["owner"], running.pid(), "its owner waits with it");
     let reason = format!("quota(provider:fake, {})", status["until"].as_str().unwrap());
     let waits = status["steps"].as_array().unwrap().iter().filter(|step| step["waitReason"] == *reason);
-    assert_eq!(waits.count(), 100, "{status}");
+    assert_eq!(waits.count(), 101, "the items and their fan-out: {status}");
     list.stdout_has("paused");
     running.end().exit(0);
     let reset_ms = assert_nobody_knocked(&sage, "x");

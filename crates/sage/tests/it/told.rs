@@ -17,7 +17,9 @@ fn a_wait_is_told_with_an_owner_and_otherwise_what_to_type() {
     running.until(|| stands_still(&sage), "the run to stand still");
     let text = "a provider's limit is reached";
     let owned = sage.sage("status x").exit(0).stdout_has(text).stderr_lacks("nobody");
-    owned.stdout_has("waits 1h 00m: a").stdout_has("4 wait for the quota of provider:fake, 1h 00m left");
+    owned
+        .stdout_has("paused, 1h 00m left: a")
+        .stdout_has("4 wait for the quota of provider:fake, 1h 00m left");
     sage.sage("explain x").exit(0).stdout_has("waits for the quota of provider:fake");
     running.kill();
     sage.sage("status x")
@@ -34,9 +36,9 @@ fn a_wait_is_told_with_an_owner_and_otherwise_what_to_type() {
 fn a_quiet_run_says_that_it_waits() {
     let quota = QUOTA.replace("3630000", "1500");
     let sage = Sage::new().template("t", &agents(2, &quota, ""));
-    sage.sage("run x -t t --quiet").exit(0).stderr_has("waits until 20").stderr_has("a provider's limit");
+    sage.sage("run x -t t --quiet").exit(0).stderr_has("paused until 20").stderr_has("a provider's limit");
     let left = Sage::new().template("t", &agents(2, QUOTA, ""));
-    left.sage("run x -t t --quiet --no-wait").exit(4).stderr_lacks("waits until");
+    left.sage("run x -t t --quiet --no-wait").exit(4).stderr_lacks("paused until");
 }
 
 // covers: R13, R18

@@ -224,7 +224,7 @@ phases:
     p/each 23/30, 1 failed
     p/each 26/30, 1 failed
     p/each 29/30, 1 failed
-    phase p failed (0.0s, 0 of 1 succeeded)
+    phase p failed (0.0s, 29 of 30 succeeded)
     ");
     let mut canned = Canned::new(yaml).fan("p/each", 2).start("p/each[0]").done("p/each[0]", 5);
     canned = canned.start("p/each[1]").done("p/each[1]", 5);

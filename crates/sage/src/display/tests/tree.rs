@@ -102,14 +102,14 @@ fn a_question_comes_with_the_command_to_type() {
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 120, 50), @"
     Payment processing · feature · …00TEST · 11s · 4/7 · 57%
     ✓ research    4 steps · 9.0s
-    ? gate        0/1 · 2s
+    ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
     ○ build       2 steps · after gate
     ");
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 60, 50), @"
     Payment processing · feature · …00TEST · 11s · 4/7 · 57%
     ✓ research    4 steps · 9.0s
-    ? gate        0/1 · 2s
+    ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it?
         → sage approve payment-processing gate/sign-off
     ○ build       2 steps · after gate
@@ -174,7 +174,7 @@ fn fan() -> Canned {
 fn a_fan_out_is_one_line_with_a_bar() {
     insta::assert_snapshot!(picture(&fan(), 80, 50), @"
     Payment processing · fan · …00TEST · 4s · 36/101 · 35% · ~1s left
-    ⠋ work          0/2 · 4s
+    ⠋ work          36/101 · 4s
       ⠋ each        ███░░░░░░░ 36/100 · 3 running · 1 failed · 4s · 60 wait for a s…
         ✗ each[12]  exit code 1
       ⠋ other       4s
@@ -308,7 +308,7 @@ fn a_sub_workflow_is_a_tree_of_its_own() {
         .at(2_000);
     insta::assert_snapshot!(picture(&canned, 80, 10), @"
     Nested · outer · …00TEST · 2s · 1/2 · 50% · ~1s left
-    ⠋ main     0/1 · 2s · ~1s left
+    ⠋ main     1/2 · 2s · ~1s left
       ⠋ sub    2s
         ✓ one  1 step · 1.5s
         ⠋ two  0/1 · 0s · ~1s left
@@ -333,7 +333,7 @@ fn a_paused_run_stands_still_and_a_resumed_one_says_what_it_kept() {
     insta::assert_snapshot!(picture(&resumed, 100, 10), @"
     Payment processing · feature · …00TEST · 12s · 4/7 · 57%
     ✓ research    4 steps · reused · 9.0s
-    ? gate        0/1 · 1s
+    ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
     ○ build       2 steps · after gate
     ");

@@ -40,8 +40,8 @@ fn a_wait_for_a_known_time_is_shown_with_its_steps() {
     let canned = waiting();
     let live = shown(&canned, Purpose::Live);
     insta::assert_snapshot!(live, @"
-    Payment processing · work · …00TEST · waits 12s: a provider's limit is reached · 0/5 · 0%
-    ◌ read    0/2 · 2s
+    Payment processing · work · …00TEST · paused, 12s left: a provider's limit is reached · 0/5 · 0%
+    ◌ read    0/4 · 2s
       ◌ each  ░░░░░░░░░░░░░░░░░░░░ 0/3 · 2s · 3 wait for the quota of provider:fake, 12s left
       ◌ one   waits for the quota of provider:fake, 12s left
     ○ write   1 step · after read
@@ -50,14 +50,14 @@ fn a_wait_for_a_known_time_is_shown_with_its_steps() {
     // Nobody waits for it: the time says only when it could go on.
     insta::assert_snapshot!(shown(&canned, Purpose::Status { owned: false }), @"
     Payment processing · work · …00TEST · paused: a provider's limit is reached, until 2027-01-15T08:00:13.500Z · 0/5 · 0%
-    ◌ read    0/2 · 2s
+    ◌ read    0/4 · 2s
       ◌ each  ░░░░░░░░░░░░░░░░░░░░ 0/3 · 2s · 3 wait for the quota of provider:fake, 12s left
       ◌ one   waits for the quota of provider:fake, 12s left
     ○ write   1 step · after read
     ");
     insta::assert_snapshot!(shown(&canned, Purpose::Last), @"
     Payment processing · work · …00TEST · 0/5 · 0%
-    ◌ read   0/2 · 2s
+    ◌ read   0/4 · 2s
     ○ write  1 step · after read
     ");
 }

@@ -1,7 +1,7 @@
 //! What `execute` and `resume` answer with: the summary of the run, as far as it is.
 //!
-//! A run that failed because of its own steps is an answer with `success: false`. It is an error with a code only
-//! where the cause lies outside of it: time, a provider, the disk.
+//! `success` is absent while the run goes on. A run that failed because of its own steps is an answer with
+//! `success: false`. It is an error with a code only where the cause lies outside of it: time, a provider, the disk.
 
 use sage_core::event::PauseReason;
 use sage_core::policy::FailureClass;
@@ -9,6 +9,7 @@ use sage_core::run::{Run, Status};
 use sage_core::template::Kind;
 use sage_core::verdict::Verdict;
 use sage_core::wire::{self, Progress, Summary, failed_steps};
+use sage_engine::clock::Clock;
 use sage_engine::open::Snapshot;
 use serde_json::{Value, json};
 
@@ -34,12 +35,9 @@ pub fn answer(
 ) -> Result<Answer, ToolError> {
     let run = &snapshot.run;
     let blobs = context.engine().blobs(&run.id);
-    let summary = Summary::of(run, &|output| drive::value(output, &blobs));
+    let clock_ms = snapshot.clock_ms(Clock::System.now_ms());
+    let summary = Summary::of(run, snapshot.is_alive(), clock_ms, &|output| drive::value(output, &blobs));
     let mut value = serde_json::to_value(summary).map_err(crate::cli::failure::Failure::from)?;
-    if run.status == Status::Running {
-        // It was started, and nothing is known to be wrong.
-        value["success"] = true.into();
-    }
     let open = questions::of_run(run);
     if run.status.open() && !open.is_empty() {
         value["questions"] = json!(open);
@@ -55,15 +53,19 @@ pub fn answer(
     shorten(&mut value, &run.feature);
     match outside(run) {
         Some(error) => Err(error.with(value)),
-        None => Ok(Answer::new(value, text(run, &notices))),
+        None => Ok(Answer::new(value, text(snapshot, &notices))),
     }
 }
 
 /// What a client that shows only text needs to know.
-fn text(run: &Run, notices: &[String]) -> String {
+fn text(snapshot: &Snapshot, notices: &[String]) -> String {
+    let (run, driven) = (&snapshot.run, snapshot.is_driven());
     let feature = &run.feature;
-    let head = format!("{feature}: {}, {}", run.status.name(), Progress::of(run).text());
+    let head = format!("{feature}: {}, {}", wire::word(run, driven), Progress::of(run).text());
     let next = match run.status {
+        Status::Running if !driven => {
+            format!("no process owns this run: {}", call_text("sage_workflow_resume", feature))
+        }
         Status::Running => {
             format!("it goes on; {} tells when it ends", call_text("sage_workflow_status", feature))
         }

@@ -1,7 +1,7 @@
 //! `sage_workflow_status`: where a run stands, now or when it has come to rest.
 
 use sage_core::run::Status;
-use sage_core::wire::Progress;
+use sage_core::wire::{Progress, word};
 use sage_engine::open::Snapshot;
 use serde_json::{Value, json};
 
@@ -23,11 +23,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
     let value = call.blocking(move |context| Ok((view(context, &snapshot)?, snapshot))).await?;
     let (value, snapshot) = value;
     let run = &snapshot.run;
-    let status = match run.status {
-        Status::Running if value["abandoned"] == true => "interrupted",
-        status => status.name(),
-    };
-    let mut text = format!("{feature}: {status}, {}", Progress::of(run).text());
+    let mut text = format!("{feature}: {}, {}", word(run, snapshot.is_driven()), Progress::of(run).text());
     if let Some(hint) = value["hint"].as_str() {
         text = format!("{text}; {hint}");
     }

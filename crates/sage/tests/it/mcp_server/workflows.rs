@@ -82,7 +82,7 @@ fn a_run_is_cancelled_and_resumed() {
     let mut client = Client::start(&sage, BOTH[0]);
     let wait = json!({"feature": "x", "template": "slow", "waitMs": 0});
     let started = client.call("sage_workflow_execute", wait).good();
-    assert_eq!((&started["success"], &started["status"]), (&true.into(), &"running".into()));
+    assert_eq!((started.get("success"), &started["status"]), (None, &"running".into()));
     wait_until(|| sage.path("up").exists(), DEADLINE, "the slow step");
     let cancelled = client.call("sage_workflow_cancel", json!({"feature": "x"})).good();
     assert_eq!((&cancelled["success"], &cancelled["checkpointSaved"]), (&true.into(), &true.into()));
