@@ -18,7 +18,7 @@ use sage_fence::{Fence, private};
 use crate::executor::ExecutorConfig;
 use crate::outcome::Miss;
 use crate::params::Params;
-use crate::process::{self, Finished, Limits, Marker, Spec};
+use crate::process::{self, Finished, Limits, Marker, Sinks, Spec};
 use crate::talk::Talk;
 use crate::{secrets, worktree};
 
@@ -46,6 +46,19 @@ impl<'a> Attempt<'a> {
         keep_stdout: usize,
         on_stdout: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Finished, Miss> {
+        let sinks = Sinks { stdout: on_stdout, stderr: &mut |_| {} };
+        self.run_heard(argv, env, stdin, keep_stdout, sinks).await
+    }
+
+    /// Like `run`, for who also listens to its standard error.
+    pub async fn run_heard(
+        &self,
+        argv: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        stdin: Option<PathBuf>,
+        keep_stdout: usize,
+        sinks: Sinks<'_>,
+    ) -> Result<Finished, Miss> {
         let mut argv = argv.into_iter();
         let program = argv.next().ok_or_else(|| Miss::invalid("there is no program to start"))?;
         let nudge = self.nudge_file()?;
@@ -54,7 +67,7 @@ impl<'a> Attempt<'a> {
         let unset = if self.is_isolated() { worktree::unwanted_variables() } else { Vec::new() };
         let spec = Spec { program, args: argv.collect(), cwd: self.cwd()?, env, unset, bare: false, stdin };
         let (limits, marker) = (Limits { redactor, ..self.limits(keep_stdout) }, self.marker());
-        let running = process::run(&self.config.keeper, &spec, &limits, &marker, self.cx, on_stdout);
+        let running = process::run(&self.config.keeper, &spec, &limits, &marker, self.cx, sinks);
         let Some(nudge) = nudge else {
             return Ok(running.await);
         };

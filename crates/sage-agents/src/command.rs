@@ -101,7 +101,7 @@ fn answer(finished: &Finished, complaint: Option<Complaint>, wants_json: bool) -
     }
     if finished.stdout.truncated {
         let bytes = finished.stdout.total_bytes;
-        return Err(Miss::invalid(format!("the answer is too long: {bytes} bytes")));
+        return Err(Miss::unfit(format!("the answer is too long: {bytes} bytes")));
     }
     let parsed = if wants_json { serde_json::from_str(unfenced(text)).ok() } else { None };
     Ok(parsed.unwrap_or_else(|| Value::String(text.to_string())))

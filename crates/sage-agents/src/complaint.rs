@@ -26,7 +26,7 @@ pub struct Complaint {
 
 impl Complaint {
     pub fn to_miss(&self) -> Miss {
-        Miss::Failed { class: self.failure_class(), message: self.describe(), refusal: self.refusal() }
+        Miss::of_endpoint(self.failure_class(), self.describe(), self.refusal().unwrap_or_default())
     }
 
     fn failure_class(&self) -> FailureClass {

@@ -256,7 +256,7 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
         return Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into();
     };
     match config.adapter.as_str() {
-        "fake" => fake::run(attempt).await,
+        "fake" => fake::run(attempt, config.script.as_ref()).await,
         "offline" => offline::run(attempt).await,
         "command" => command::run(attempt, configured).await,
         adapter => match agent::adapter(adapter) {

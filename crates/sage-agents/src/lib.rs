@@ -41,6 +41,7 @@ mod shell;
 mod synthesize;
 mod talk;
 pub mod text_file;
+mod told_time;
 pub mod worktree;
 
 pub use agent::AgentConfig;

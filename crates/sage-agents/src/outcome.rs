@@ -1,7 +1,7 @@
 //! How the end of a process becomes the outcome of an attempt. Shared by everything that runs a program.
 
 use sage_core::headline::{Stream, headline};
-use sage_core::policy::{FailureClass, SystemError};
+use sage_core::policy::{Cause, FailureClass, SystemError};
 use sage_core::port::{Refusal, StepOutcome, Usage};
 use sage_core::text::{last_state, without_escapes};
 use serde_json::Value;
@@ -19,16 +19,35 @@ const SEARCHED_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Miss {
     Stopped,
-    Failed { class: FailureClass, message: String, refusal: Option<Refusal> },
+    Failed { class: FailureClass, cause: Option<Cause>, message: String, refusal: Option<Refusal> },
 }
 
 impl Miss {
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Miss {
-        Miss::Failed { class, message: message.into(), refusal: None }
+        Miss::Failed { class, cause: None, message: message.into(), refusal: None }
     }
 
+    /// The step cannot run as it is set up; another try would fail in the same way.
     pub fn invalid(message: impl Into<String>) -> Miss {
-        Miss::failed(FailureClass::Invalid, message)
+        let (class, cause) = (FailureClass::Invalid, Some(Cause::Setup));
+        Miss::Failed { class, cause, message: message.into(), refusal: None }
+    }
+
+    /// The agent answered, and its answer is not accepted.
+    pub fn unfit(message: impl Into<String>) -> Miss {
+        Miss::of_answer(FailureClass::Invalid, message)
+    }
+
+    /// The agent came to an end of its own that is no success: its provider is healthy.
+    pub fn of_answer(class: FailureClass, message: impl Into<String>) -> Miss {
+        Miss::Failed { class, cause: Some(Cause::Answer), message: message.into(), refusal: None }
+    }
+
+    /// What the endpoint said. A request that it calls invalid would be rejected again.
+    pub fn of_endpoint(class: FailureClass, message: impl Into<String>, refusal: Refusal) -> Miss {
+        let cause = (class == FailureClass::Invalid).then_some(Cause::Endpoint);
+        let refusal = (refusal != Refusal::default()).then_some(refusal);
+        Miss::Failed { class, cause, message: message.into(), refusal }
     }
 
     /// A file or process of sage's own could not be had. What the machine lacks is not the step's failure.
@@ -39,8 +58,8 @@ impl Miss {
     pub fn into_outcome(self, partial: Option<Value>, usage: Usage) -> StepOutcome {
         match self {
             Miss::Stopped => StepOutcome::Stopped { usage },
-            Miss::Failed { class, message, refusal } => {
-                StepOutcome::Failed { class, message, partial, usage, refusal }
+            Miss::Failed { class, cause, message, refusal } => {
+                StepOutcome::Failed { class, cause, message, partial, usage, refusal }
             }
         }
     }
@@ -66,10 +85,8 @@ pub fn exit_code(end: &End) -> Result<i32, Miss> {
         End::Signaled(signal) => {
             Err(Miss::failed(FailureClass::Lost, format!("killed by {}", signal_name(*signal))))
         }
-        End::Refused { passing, message } => {
-            let class = if *passing { FailureClass::System } else { FailureClass::Invalid };
-            Err(Miss::failed(class, message))
-        }
+        End::Refused { passing: true, message } => Err(Miss::failed(FailureClass::System, message)),
+        End::Refused { passing: false, message } => Err(Miss::invalid(message)),
         End::TimedOut(message) => Err(Miss::failed(FailureClass::Timeout, message)),
         End::Lost(message) => Err(Miss::failed(FailureClass::Lost, message)),
         End::Stopped => Err(Miss::Stopped),

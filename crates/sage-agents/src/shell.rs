@@ -54,12 +54,14 @@ fn check(code: i32, finished: &Finished, parse: bool) -> Result<Option<Value>, M
     }
     if finished.stdout.truncated {
         let bytes = finished.stdout.total_bytes;
-        return Err(Miss::invalid(format!("the output is too long to be read as JSON: {bytes} bytes")));
+        let message = format!("the output is too long to be read as JSON: {bytes} bytes");
+        return Err(Miss::failed(FailureClass::Invalid, message));
     }
     let text = &finished.stdout.text;
     serde_json::from_str(text)
         .map(Some)
-        .map_err(|error| Miss::invalid(format!("the output is not JSON ({error}): `{}`", excerpt(text))))
+        .map_err(|error| format!("the output is not JSON ({error}): `{}`", excerpt(text)))
+        .map_err(|message| Miss::failed(FailureClass::Invalid, message))
 }
 
 /// Takes the output over: it can be large.

@@ -27,7 +27,7 @@ pub use fork::Fork;
 pub use wakes::{Report, ReportKind, Wakes};
 pub use watch::{Changes, Head, Watch};
 
-use crate::policy::FailureClass;
+use crate::policy::{Cause, FailureClass};
 use crate::role::Role;
 use crate::template::{Isolation, Kind};
 
@@ -111,6 +111,8 @@ pub enum Progress {
     Usage(Usage),
     /// What the target says about its limits while it works.
     Quota(QuotaSignal),
+    /// How much of its account's allowance is used.
+    Allowance(Allowance),
     /// Which session an agent's attempt belongs to, and what it knows of it.
     Session { id: String, continuity: Continuity },
 }
@@ -150,6 +152,30 @@ pub struct QuotaSignal {
     pub input_tokens: Option<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<Level>,
+}
+
+/// How much of a subscription's allowance is used in one of its windows, as an agent tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Allowance {
+    /// `5-hour`, `7-day`
+    pub window: String,
+    pub used_percent: u32,
+    /// In ms since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_at_ms: Option<u64>,
+    /// The agent itself warns that little is left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
+}
+
+impl Allowance {
+    /// From here on people are told without asking.
+    const NEAR_PERCENT: u32 = 75;
+
+    pub fn is_near(&self) -> bool {
+        self.warning || self.used_percent >= Allowance::NEAR_PERCENT
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -314,6 +340,8 @@ pub enum StepOutcome {
     },
     Failed {
         class: FailureClass,
+        /// What it is about, where the class alone does not say it.
+        cause: Option<Cause>,
         message: String,
         partial: Option<Value>,
         usage: Usage,

@@ -11,6 +11,7 @@ mod progress;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::policy::Cause;
 use crate::run::{Judgement, Output, PhaseId, Run, State, Status, StepId, Unowned, Wait};
 use crate::template::Kind;
 use crate::verdict::Verdict;
@@ -18,7 +19,7 @@ pub use asks::AskView;
 pub use compare::{Comparison, is_reached, is_sequential_run_of};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
 pub use monitor::{Told, told};
-pub use notices::{asides, notices};
+pub use notices::{AllowanceView, allowance_text, asides, notices};
 pub use progress::{Progress, counts, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
@@ -105,7 +106,8 @@ fn until_text(what: &str, target: &str, until: Option<u64>) -> String {
 /// What a person can do about a failed agent.
 pub fn hint(run: &Run, id: StepId) -> Option<&'static str> {
     let failed = matches!(run.step(id).state, State::Failed) && run.kind(id) == Kind::Agent;
-    run.step(id).failure.as_ref().filter(|_| failed)?.class.hint()
+    let failure = run.step(id).failure.as_ref().filter(|_| failed)?;
+    failure.cause.and_then(Cause::hint).or_else(|| failure.class.hint())
 }
 
 impl StepView {
@@ -170,6 +172,9 @@ pub struct StatusView {
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notices: Vec<String>,
+    /// How much of their accounts' allowances agents have used, as far as they say.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub allowances: Vec<AllowanceView>,
 }
 
 impl StatusView {
@@ -195,6 +200,7 @@ impl StatusView {
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),
+            allowances: AllowanceView::all(run),
         }
     }
 }
@@ -364,6 +370,9 @@ pub struct Summary {
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notices: Vec<String>,
+    /// How much of their accounts' allowances agents have used, as far as they say.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub allowances: Vec<AllowanceView>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -390,6 +399,7 @@ impl Summary {
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),
+            allowances: AllowanceView::all(run),
         }
     }
 }

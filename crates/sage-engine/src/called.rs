@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use sage_core::diagnostic::did_you_mean;
 use sage_core::digest::Digest;
 use sage_core::event::{End, Payload};
 use sage_core::policy::FailureClass;
@@ -153,10 +154,13 @@ impl Reader {
         if self.templates.iter().any(|known| known == name) {
             return Ok(());
         }
-        let known = self.templates.join(", ");
-        Err(format!(
-            "workflow `{name}` is not part of this run: name it by a plain text in the code (part of it: {known})"
-        ))
+        let hint = did_you_mean(name, self.templates.iter().map(String::as_str));
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        let known = match self.templates.join(", ") {
+            known if known.is_empty() => "it has none".to_string(),
+            known => format!("it has: {known}"),
+        };
+        Err(format!("no workflow `{name}` in this run ({known}){hint}"))
     }
 }
 

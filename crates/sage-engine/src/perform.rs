@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use sage_core::event::{Aside, End, Estimate, Filtered, PauseReason};
 use sage_core::expr::ResultSchema;
-use sage_core::policy::{FailureClass, OnUnknown};
+use sage_core::policy::{Cause, FailureClass, OnUnknown};
 use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
 use sage_core::template::{Kind, Operation};
 use sage_fence::Fence;
@@ -90,8 +90,8 @@ pub struct Ended {
     pub obstacle: Option<Obstacle>,
     /// Its output is not where the template says.
     pub aside: Option<Aside>,
-    /// Its target answered; the answer is that a check did not pass or could not be made.
-    pub answered: bool,
+    /// Of a failure: what it is about, where its class alone does not say it.
+    pub cause: Option<Cause>,
 }
 
 impl Ended {
@@ -104,7 +104,7 @@ impl Ended {
             estimate: None,
             obstacle: None,
             aside: None,
-            answered: false,
+            cause: None,
         }
     }
 
@@ -135,13 +135,14 @@ pub(crate) fn failed(class: FailureClass, message: impl Into<String>) -> End {
 
 impl Attempt {
     pub async fn perform(mut self) -> Ended {
+        let setup = Some(Cause::Setup);
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,
-            Err(error) => return Ended::refused(error.into(), Usage::default()),
+            Err(error) => return Ended { cause: setup, ..Ended::refused(error.into(), Usage::default()) },
         }
         // A step whose output would be refused has no effects.
         if let Some(Err(why)) = self.checks.output.as_ref().map(|target| self.outputs.check(&target.path)) {
-            return Ended::failed(FailureClass::Invalid, why);
+            return Ended { cause: setup, ..Ended::failed(FailureClass::Invalid, why) };
         }
         if let Some(result) = self.reconcile().await {
             return self.check(result, Usage::default()).await;
@@ -160,10 +161,10 @@ impl Attempt {
                 let trouble = Trouble { reason: PauseReason::System, cause: message };
                 Ended::hindered(Obstacle::Trouble(trouble), usage)
             }
-            StepOutcome::Failed { class, message, partial, usage, refusal } => {
+            StepOutcome::Failed { class, cause, message, partial, usage, refusal } => {
                 // A partial result that cannot be kept must not hide why the attempt failed.
                 let partial = partial.and_then(|value| pack(&value, &self.blobs).ok());
-                Ended { refusal, ..Ended::of(End::Failed { class, message, partial }, usage) }
+                Ended { refusal, cause, ..Ended::of(End::Failed { class, message, partial }, usage) }
             }
         }
     }
@@ -198,24 +199,30 @@ impl Attempt {
     }
 
     async fn check(&self, result: Value, usage: Usage) -> Ended {
+        let cause = self.blames_answer();
         if let Some(end) = self.check_schema(&result) {
-            return Ended::of(end, usage);
+            return Ended { cause, ..Ended::of(end, usage) };
         }
         let written = match self.write_output(&result).await {
             Ok(written) => written,
-            Err(refused) => return Ended::refused(refused, usage),
+            Err(refused) => return Ended { cause, ..Ended::refused(refused, usage) },
         };
         if let Some(end) = self.not_passed(&result) {
-            return Ended { answered: true, ..Ended::of(end, usage) };
+            return Ended { cause: Some(Cause::Answer), ..Ended::of(end, usage) };
         }
         if let Some(end) = self.unmet(&result).await {
-            return Ended::of(end, usage);
+            return Ended { cause, ..Ended::of(end, usage) };
         }
         let (artifacts, aside) = match written {
             Some(written) => (vec![written.path], written.aside),
             None => (Vec::new(), None),
         };
         Ended { aside, ..self.finish(result, artifacts, usage).await }
+    }
+
+    /// An agent whose answer is not accepted has done its work, and so has its provider.
+    fn blames_answer(&self) -> Option<Cause> {
+        (self.call.kind == Kind::Agent).then_some(Cause::Answer)
     }
 
     /// Durable when this returns: the event that names the file comes after it.
@@ -248,11 +255,11 @@ impl Attempt {
     }
 
     async fn finish(&self, result: Value, artifacts: Vec<String>, usage: Usage) -> Ended {
-        let changed = self.changes().files;
+        let (changed, cause) = (self.changes().files, self.blames_answer());
         if self.checks.filter.is_none() {
             return match pack(&result, &self.blobs) {
                 Ok(result) => Ended::of(End::Succeeded { result, full: None, artifacts, changed }, usage),
-                Err(error) => Ended::refused(error.into(), usage),
+                Err(error) => Ended { cause, ..Ended::refused(error.into(), usage) },
             };
         }
         let (filter, facts, blobs) = (self.checks.filter.clone(), self.facts.clone(), self.blobs.clone());
@@ -267,8 +274,8 @@ impl Attempt {
                 let end = End::Succeeded { result, full, artifacts, changed };
                 Ended { filtered, ..Ended::of(end, usage) }
             }
-            Ok(Err(refused)) => Ended::refused(refused, usage),
-            Err(why) => Ended::of(failed(FailureClass::Invalid, why), usage),
+            Ok(Err(refused)) => Ended { cause, ..Ended::refused(refused, usage) },
+            Err(why) => Ended { cause, ..Ended::of(failed(FailureClass::Invalid, why), usage) },
         }
     }
 }

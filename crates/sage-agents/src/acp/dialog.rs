@@ -16,7 +16,8 @@ use agent_client_protocol::v1::schema::{
     PromptRequest, PromptResponse, ResumeSessionRequest, SystemPrompt, TextContent,
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
-use sage_core::port::{Stop, StopSignal};
+use sage_core::policy::FailureClass;
+use sage_core::port::{Refusal, Stop, StopSignal};
 use serde_json::Value;
 
 use super::hear::Ears;
@@ -204,7 +205,7 @@ impl Dialog<'_> {
         let why = &error.message;
         let message =
             format!("agent `{name}` does not take the model `{wanted}`: {why}; it offers: {models}");
-        Err(Miss::invalid(message).into())
+        Err(Miss::of_endpoint(FailureClass::Invalid, message, Refusal::default()).into())
     }
 
     async fn set(&self, (method, params): Change) -> Result<Result<(), Error>, Silence> {

@@ -7,6 +7,7 @@ use sage_core::port::Refusal;
 use serde_json::Value;
 
 use crate::outcome::Miss;
+use crate::told_time::{Wall, pause_ms, reset_at_ms};
 
 /// Longest text of an error that is shown.
 const SHOWN_CHARS: usize = 600;
@@ -34,6 +35,8 @@ const KINDS: &[(&str, FailureClass)] = &[
 ];
 
 const PHRASES: &[(&str, FailureClass)] = &[
+    ("daily quota", FailureClass::Quota),
+    ("quota will reset", FailureClass::Quota),
     ("usage limit", FailureClass::Quota),
     ("credit balance", FailureClass::Quota),
     ("insufficient_quota", FailureClass::Quota),
@@ -49,6 +52,9 @@ const PHRASES: &[(&str, FailureClass)] = &[
     ("api key", FailureClass::Auth),
     ("unauthorized", FailureClass::Auth),
     ("failed to authenticate", FailureClass::Auth),
+    // Gemini tells a 404 as a 500.
+    ("is not found for api version", FailureClass::Invalid),
+    ("model_not_found", FailureClass::Invalid),
 ];
 
 pub fn miss(error: &Error) -> Miss {
@@ -58,31 +64,41 @@ pub fn miss(error: &Error) -> Miss {
     }
     match error.data.as_ref().and_then(kind) {
         Some(class) => failed(class, &text),
-        None => said(&text),
+        None => {
+            // Gemini's codes of errors are those of HTTP; the protocol's own are below zero.
+            let status = u16::try_from(error.code.value()).ok().and_then(of_status);
+            judged(&text, status.or_else(|| by_status(&text.to_lowercase())))
+        }
     }
 }
 
 /// A failure that the agent put in words of its own.
 pub fn said(text: &str) -> Miss {
+    judged(text, by_status(&text.to_lowercase()))
+}
+
+/// `status` is what a status code says, if there is one.
+fn judged(text: &str, status: Option<FailureClass>) -> Miss {
     let lower = text.to_lowercase();
-    let phrase = || PHRASES.iter().find(|(phrase, _)| lower.contains(phrase)).map(|(_, class)| *class);
-    let class = match by_status(&lower) {
-        Some(FailureClass::RateLimit)
-            if phrase() == Some(FailureClass::Quota) && pause_ms(&lower).is_none() =>
-        {
+    let phrase = PHRASES.iter().find(|(phrase, _)| lower.contains(phrase)).map(|(_, class)| *class);
+    let class = match (status, phrase) {
+        (Some(FailureClass::RateLimit), Some(FailureClass::Quota)) if pause_ms(text).is_none() => {
             FailureClass::Quota
         }
-        Some(class) => class,
-        None => phrase().unwrap_or(FailureClass::Failed),
+        (Some(FailureClass::Transient), Some(FailureClass::Invalid)) => FailureClass::Invalid,
+        // A key that is not valid is a bad request to Gemini.
+        (Some(FailureClass::Invalid), Some(FailureClass::Auth)) => FailureClass::Auth,
+        (Some(class), _) => class,
+        (None, phrase) => phrase.unwrap_or(FailureClass::Failed),
     };
     failed(class, text)
 }
 
 fn failed(class: FailureClass, text: &str) -> Miss {
-    let retry_after_ms = pause_ms(&text.to_lowercase());
-    let refusal = Refusal { retry_after_ms, reset_at_ms: reset_at_ms(text) };
-    let refusal = Some(refusal).filter(|refusal| class.refused() && *refusal != Refusal::default());
-    Miss::Failed { class, message: shown(text), refusal }
+    let times =
+        || Refusal { retry_after_ms: pause_ms(text), reset_at_ms: reset_at_ms(text, &Wall::now(None)) };
+    let refusal = if class.refused() { times() } else { Refusal::default() };
+    Miss::of_endpoint(class, shown(text), refusal)
 }
 
 /// The message, and what its data adds to it.
@@ -114,7 +130,10 @@ fn by_status(lower: &str) -> Option<FailureClass> {
         return None;
     }
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    let status = words.filter(|word| word.len() == 3).find_map(|word| word.parse::<u16>().ok())?;
+    of_status(words.filter(|word| word.len() == 3).find_map(|word| word.parse::<u16>().ok())?)
+}
+
+fn of_status(status: u16) -> Option<FailureClass> {
     match status {
         401 | 403 => Some(FailureClass::Auth),
         402 => Some(FailureClass::Quota),
@@ -125,34 +144,12 @@ fn by_status(lower: &str) -> Option<FailureClass> {
     }
 }
 
-/// `try again in 7s`, `retry after 2 minutes`.
-fn pause_ms(lower: &str) -> Option<u64> {
-    let (_, rest) =
-        ["again in ", "retry in ", "retry after "].iter().find_map(|word| lower.split_once(word))?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let number: f64 = rest[..digits].trim_end_matches('.').parse().ok()?;
-    let unit_ms = match rest[digits..].trim_start() {
-        unit if unit.starts_with("ms") => 1.0,
-        unit if unit.starts_with('s') => 1e3,
-        unit if unit.starts_with('m') => 6e4,
-        unit if unit.starts_with('h') => 3.6e6,
-        unit if unit.starts_with('d') => 8.64e7,
-        _ => return None,
-    };
-    let ms = number * unit_ms;
-    // Whole milliseconds of at most a few years: nothing is lost.
-    (ms.is_finite() && (0.0..1e12).contains(&ms)).then_some(ms as u64)
-}
-
-/// `usage limit reached|1760000000`: seconds since the epoch.
-fn reset_at_ms(text: &str) -> Option<u64> {
-    let (_, rest) = text.split_once("limit reached|")?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..digits].parse::<u64>().ok()?.checked_mul(1_000)
-}
-
 fn shown(text: &str) -> String {
     let text = text.strip_prefix("Internal error: ").unwrap_or(text).trim();
+    // Gemini tells the body of the endpoint's answer.
+    let body = serde_json::from_str::<Value>(text).ok();
+    let inner = body.as_ref().and_then(|body| body["error"]["message"].as_str());
+    let text = inner.unwrap_or(text);
     let mut short: String = text.chars().take(SHOWN_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');
@@ -162,6 +159,7 @@ fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sage_core::policy::Cause;
     use serde_json::json;
 
     use super::*;
@@ -207,7 +205,25 @@ mod tests {
         assert_eq!((class, refusal.unwrap().retry_after_ms), (FailureClass::RateLimit, Some(7_500)));
         let Miss::Failed { refusal, .. } = said("usage limit reached|1760000000") else { panic!() };
         assert_eq!(refusal.unwrap().reset_at_ms, Some(1_760_000_000_000));
-        assert_eq!(pause_ms("try again in 2 minutes"), Some(120_000));
-        assert_eq!(pause_ms("try again in a while"), None);
+    }
+
+    /// As Gemini CLI 0.61 has told them.
+    // covers: R7
+    #[test]
+    fn errors_of_gemini_have_the_code_of_http() {
+        let told = |code: i32, message: &str| match miss(&Error::new(code, message)) {
+            Miss::Failed { class, cause, message, .. } => (class, cause, message),
+            Miss::Stopped => panic!(),
+        };
+        let daily = "You have exhausted your daily quota on this model.";
+        assert_eq!(told(429, daily), (FailureClass::Quota, None, daily.to_string()));
+        let body = r#"{"error":{"code":400,"message":"Invalid argument xyz","status":"INVALID_ARGUMENT"}}"#;
+        let invalid = (FailureClass::Invalid, Some(Cause::Endpoint));
+        assert_eq!(told(400, body), (invalid.0, invalid.1, "Invalid argument xyz".to_string()));
+        let unknown = "models/gemini-x is not found for API version v1beta";
+        assert_eq!(told(500, unknown), (invalid.0, invalid.1, unknown.to_string()));
+        assert_eq!(told(403, "no permission").0, FailureClass::Auth);
+        assert_eq!(told(400, r#"{"error":{"message":"API key not valid."}}"#).0, FailureClass::Auth);
+        assert_eq!(told(500, "internal").0, FailureClass::Transient);
     }
 }

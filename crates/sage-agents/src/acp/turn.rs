@@ -221,9 +221,7 @@ fn gone(silence: &Silence, finished: &Finished) -> Miss {
     };
     let why = exit_message(code, &finished.stdout, &finished.stderr);
     match silence {
-        Silence::NoWelcome if code != 0 => {
-            Miss::failed(FailureClass::Failed, format!("the agent did not start: {why}"))
-        }
+        Silence::NoWelcome if code != 0 => Miss::invalid(format!("the agent did not start: {why}")),
         _ => Miss::failed(FailureClass::Lost, format!("ended without an answer: {why}")),
     }
 }

@@ -24,7 +24,7 @@ pub fn answer(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Res
 }
 
 fn failed(why: &str) -> Miss {
-    Miss::failed(FailureClass::Failed, why)
+    Miss::of_answer(FailureClass::Failed, why)
 }
 
 fn ended(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Result<Value, Miss> {
@@ -35,15 +35,15 @@ fn ended(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Result<V
         return Err(failure::said(text));
     }
     if last.cut {
-        return Err(Miss::invalid("the answer is too long"));
+        return Err(Miss::unfit("the answer is too long"));
     }
     if text.is_empty() && !heard.tools.used {
-        return Err(Miss::failed(FailureClass::Lost, "it ended its turn without a word"));
+        return Err(Miss::of_answer(FailureClass::Lost, "it ended its turn without a word"));
     }
     if !wants_json {
         return Ok(Value::String(text.to_string()));
     }
-    json_text::find(text).ok_or_else(|| Miss::invalid(format!("the answer is not JSON: {}", excerpt(text))))
+    json_text::find(text).ok_or_else(|| Miss::unfit(format!("the answer is not JSON: {}", excerpt(text))))
 }
 
 /// The agent lists the models that have answered, and there are none.

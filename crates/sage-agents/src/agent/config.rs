@@ -29,6 +29,8 @@ pub struct AgentConfig {
     pub api_key_env: Option<String>,
     /// MCP servers that the agent is given, in the form of `.mcp.json`. It sees no others.
     pub mcp_servers: Map<String, Value>,
+    /// Of a `fake` agent, where a step brings none: a list of turns, or a file of the project.
+    pub script: Option<Value>,
 }
 
 impl AgentConfig {

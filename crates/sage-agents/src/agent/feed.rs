@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sage_core::port::{BoxFuture, Permission, PermissionAsk, Progress, QuotaSignal, StepCx, Usage};
+use sage_core::port::{
+    Allowance, BoxFuture, Permission, PermissionAsk, Progress, QuotaSignal, StepCx, Usage,
+};
 use sage_core::secret::Redactor;
 
 /// Most text of a turn that is kept as partial work.
@@ -114,6 +116,11 @@ impl Feed {
 
     pub fn quota(&self, signal: QuotaSignal) {
         (self.cx.progress)(Progress::Quota(signal));
+    }
+
+    /// How much of the account's allowance is used.
+    pub fn allowance(&self, allowance: Allowance) {
+        (self.cx.progress)(Progress::Allowance(allowance));
     }
 
     /// The attempt's clocks stand still until the answer is there.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sage_core::digest::Digest;
 use sage_core::secret::looks_secret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::AgentConfig;
 
@@ -30,8 +30,10 @@ impl AgentConfig {
             let folders = real.ancestors().skip(1).take(PACKAGE_LEVELS).map(|dir| dir.join("package.json"));
             facts.extend(folders.into_iter().find(|path| path.is_file()).map(|path| file(&path)));
         }
-        // A script that an interpreter is given.
-        let scripts = self.command.iter().skip(1).map(|argument| project.join(argument));
+        // A script that an interpreter, or the fake agent, is given.
+        let script = self.script.as_ref().and_then(Value::as_str).into_iter();
+        let arguments = self.command.iter().skip(1).map(String::as_str);
+        let scripts = arguments.chain(script).map(|argument| project.join(argument));
         facts.extend(scripts.filter(|path| path.is_file()).map(|path| file(&path)));
         facts.join("\n")
     }
@@ -47,7 +49,8 @@ impl AgentConfig {
             self.max_turns,
             self.api,
             self.url,
-            self.mcp_servers
+            self.mcp_servers,
+            self.script
         ]);
         Digest::of_json(&all).short()
     }

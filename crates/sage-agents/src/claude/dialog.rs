@@ -118,6 +118,7 @@ impl<'a> Dialog<'a> {
             Event::Servers(servers) => self.servers(servers),
             Event::Result(_) => self.result(),
             Event::Response(_) => self.feed.usage(self.transcript.live.clone()),
+            Event::Allowances(told) => told.into_iter().for_each(|it| self.feed.allowance(it)),
             Event::Request(_) | Event::Limit { .. } | Event::Other => {}
         }
     }

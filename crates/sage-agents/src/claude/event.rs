@@ -1,8 +1,9 @@
 //! The lines that Claude Code prints, as far as they matter. Unknown kinds and fields are nothing to worry about.
 
-use sage_core::port::Usage;
+use sage_core::port::{Allowance, Usage};
 use serde_json::Value;
 
+use super::allowance;
 use super::channel::SERVERS;
 use super::spent::of_request;
 
@@ -42,6 +43,8 @@ pub enum Event {
     Limit {
         reset_at_ms: Option<u64>,
     },
+    /// How much of it is used.
+    Allowances(Vec<Allowance>),
     Ask {
         id: String,
         tool: String,
@@ -108,9 +111,9 @@ fn event(value: &mut Value) -> Event {
         ("assistant", _) => said(value),
         ("stream_event", _) => streamed(&value["event"]),
         ("rate_limit_event", _) if value["rate_limit_info"]["status"] == "rejected" => {
-            let seconds = value["rate_limit_info"]["resetsAt"].as_u64();
-            Event::Limit { reset_at_ms: seconds.map(|seconds| seconds.saturating_mul(1_000)) }
+            Event::Limit { reset_at_ms: allowance::reset_at_ms(&value["rate_limit_info"]) }
         }
+        ("rate_limit_event", _) => Event::Allowances(allowance::read(&value["rate_limit_info"])),
         ("control_request", _) => request(value),
         ("control_cancel_request", _) => Event::Withdrawn { id: text(&value["request_id"]) },
         ("control_response", _) if value["response"]["request_id"] == SERVERS => {

@@ -4,6 +4,7 @@
 //! |-------------------------------------------------|------------------------------------|
 //! | result without error, with what was asked for   | the answer                         |
 //! | result without error, schema asked, none there  | invalid                            |
+//! | result that says `usage limit reached|<epoch>`  | quota, until then                  |
 //! | result with an error                            | by subtype, else by the API's word |
 //! | aborted after a stop                            | stopped                            |
 //! | no result                                       | by how the process ended           |
@@ -17,6 +18,7 @@ use super::shape::Shape;
 use super::transcript::{Ending, Transcript};
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::{End, Finished};
+use crate::told_time;
 
 const LOG_IN: &str = "run `claude` and type `/login`, or set ANTHROPIC_API_KEY";
 
@@ -27,6 +29,9 @@ pub fn judge(
     shape: Option<&Shape>,
 ) -> Result<Value, Miss> {
     match transcript.ending() {
+        Some(ending) if ending.ok && limit_reached(ending).is_some() => {
+            Err(api(&fault(ending, transcript), None, transcript))
+        }
         Some(ending) if ending.ok => answer(ending, shape),
         Some(ending) if stopped && ending.is_aborted() => Err(Miss::Stopped),
         _ if !transcript.lost_servers.is_empty() => Err(lost_servers(transcript)),
@@ -46,11 +51,11 @@ fn answer(ending: &Ending, shape: Option<&Shape>) -> Result<Value, Miss> {
     if let Some(shape) = shape {
         let answer = ending.structured.as_ref().and_then(|structured| shape.answer(structured));
         return answer.ok_or_else(|| {
-            Miss::invalid("claude answered without the structured output that `schema` asks for")
+            Miss::unfit("claude answered without the structured output that `schema` asks for")
         });
     }
     if ending.text.trim().is_empty() {
-        return Err(Miss::failed(FailureClass::Lost, "claude ended with an empty answer"));
+        return Err(Miss::of_answer(FailureClass::Lost, "claude ended with an empty answer"));
     }
     Ok(ending.text.clone().into())
 }
@@ -58,22 +63,25 @@ fn answer(ending: &Ending, shape: Option<&Shape>) -> Result<Value, Miss> {
 fn failure(ending: &Ending, transcript: &Transcript) -> Miss {
     let errors = ending.errors.join("; ");
     match ending.subtype.as_str() {
-        "error_max_turns" => Miss::failed(
+        "error_max_turns" => Miss::of_answer(
             FailureClass::Failed,
             format!("stopped at its max turns: {errors}; raise `maxTurns`, its session can go on"),
         ),
-        "error_max_budget_usd" => Miss::failed(
+        "error_max_budget_usd" => Miss::of_answer(
             FailureClass::Budget,
             format!("stopped at its budget: {errors}; raise `maxBudgetUsd`, its session can go on"),
         ),
-        "error_max_structured_output_retries" => Miss::invalid(errors),
+        "error_max_structured_output_retries" => Miss::unfit(errors),
         _ if ending.stop_reason == "refusal" => {
-            Miss::failed(FailureClass::Failed, format!("the model refused: {}", ending.text))
+            Miss::of_answer(FailureClass::Failed, format!("the model refused: {}", ending.text))
         }
         _ => match &transcript.retry {
             Some((fault, delay_ms)) if ending.is_aborted() => api(fault, Some(*delay_ms), transcript),
             _ if ending.is_aborted() => {
                 Miss::failed(FailureClass::Lost, format!("the turn was broken off ({})", ending.reason))
+            }
+            _ if told_time::epoch_ms(&errors).is_some() => {
+                api(&Fault { text: errors, ..Fault::default() }, None, transcript)
             }
             _ if !ending.errors.is_empty() => Miss::failed(FailureClass::Failed, errors),
             _ => api(&fault(ending, transcript), None, transcript),
@@ -87,11 +95,26 @@ fn fault(ending: &Ending, transcript: &Transcript) -> Fault {
     Fault { kind: told.kind, status: ending.status.or(told.status), text: ending.text.clone() }
 }
 
+/// What older versions say of a used-up subscription, as an error or as the answer itself; an answer that only
+/// mentions it is one.
+fn limit_reached(ending: &Ending) -> Option<u64> {
+    let said = ending.text.trim();
+    let whole = said.split_once('|').is_some_and(|(words, epoch)| {
+        words.starts_with("Claude") && epoch.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    told_time::epoch_ms(said).filter(|_| whole)
+}
+
 /// A request that the endpoint refused, or that did not get there.
 fn api(fault: &Fault, delay_ms: Option<u64>, transcript: &Transcript) -> Miss {
     let mut refusal = Refusal::default();
     let mut hint = None;
+    let told = told_time::epoch_ms(&fault.text);
     let class = match (fault.kind.as_str(), fault.status) {
+        _ if told.is_some() => {
+            refusal.reset_at_ms = told;
+            FailureClass::Quota
+        }
         ("billing_error", _) => {
             hint = Some("the account has no credit");
             FailureClass::Quota
@@ -124,16 +147,26 @@ fn api(fault: &Fault, delay_ms: Option<u64>, transcript: &Transcript) -> Miss {
     if let Some(hint) = hint {
         message.push_str(&format!("; {hint}"));
     }
-    Miss::Failed { class, message, refusal: (refusal != Refusal::default()).then_some(refusal) }
+    Miss::of_endpoint(class, message, refusal)
 }
 
+/// What a server that may be there again in a moment says, or what is said of it.
+const PASSING: &[&str] =
+    &["econnrefused", "econnreset", "etimedout", "timed out", "timeout", "fetch failed", "502", "503", "504"];
+
+/// One that is missing, disabled or not logged in does not come back by itself.
 fn lost_servers(transcript: &Transcript) -> Miss {
+    let passing = transcript.lost_servers.iter().all(|server| {
+        let error = server.error.as_deref().unwrap_or_default().to_lowercase();
+        server.status == "failed" && PASSING.iter().any(|word| error.contains(word))
+    });
     let servers = transcript.lost_servers.iter().map(|server| {
         let why = server.error.as_deref().unwrap_or("no reason given");
         format!("MCP server `{}` is {}: {why}", server.name, server.status)
     });
     let servers = servers.collect::<Vec<_>>().join("; ");
-    Miss::failed(FailureClass::Transient, format!("{servers}; see `mcpServers` of the agent"))
+    let message = format!("{servers}; see `mcpServers` of the agent");
+    if passing { Miss::failed(FailureClass::Transient, message) } else { Miss::invalid(message) }
 }
 
 fn without_result(transcript: &Transcript, end: &End, finished: &Finished, stopped: bool) -> Miss {
@@ -152,6 +185,9 @@ fn without_result(transcript: &Transcript, end: &End, finished: &Finished, stopp
         return Miss::Stopped;
     }
     let said = exit_message(code, &finished.stdout, &finished.stderr);
+    if told_time::epoch_ms(&said).is_some() {
+        return api(&Fault { text: said, ..Fault::default() }, None, transcript);
+    }
     // It complains about its flags before it says anything else.
     if !transcript.spoke && code == 1 {
         return Miss::invalid(format!("claude did not start: {said}"));

@@ -10,6 +10,7 @@
 
 mod access;
 mod agent_type;
+mod allowance;
 mod argv;
 mod asks;
 mod channel;

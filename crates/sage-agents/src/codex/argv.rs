@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::prompt::Prompt;
-use super::{PROGRAM, mcp, sandbox};
+use super::{PROGRAM, mcp, retry_log, sandbox};
 use crate::agent::{Conversation, Order};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -12,7 +12,8 @@ pub fn site<'a>(attempt: &'a Attempt<'_>, order: &'a Order) -> sandbox::Site<'a>
     sandbox::Site { project: &attempt.cx.project, cwd: &order.cwd, private: &attempt.config.private }
 }
 
-pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<OsString>, Miss> {
+/// `logs`: codex tells in its log how long it waits.
+pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt, logs: bool) -> Result<Vec<OsString>, Miss> {
     let mut argv = order.config.argv(PROGRAM);
     let (command, thread): (&[&str], _) = match &order.conversation {
         Conversation::New { .. } => (&["exec"], None),
@@ -25,6 +26,7 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt) -> Result<Vec<O
     sandbox::make_folders(&order.access, site);
     let mut settings = sandbox::settings(&order.access, site);
     settings.extend(mcp::settings(&order.mcp_servers)?);
+    settings.extend(logs.then(retry_log::setting));
     // It knows four levels; the two above are its highest.
     let effort = order.effort.as_deref().map(|effort| if effort == "max" { "xhigh" } else { effort });
     settings.extend(effort.map(|effort| format!("model_reasoning_effort={effort:?}")));

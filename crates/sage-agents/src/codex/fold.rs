@@ -2,20 +2,24 @@
 //!
 //! An `error` is not the end: codex tells it before each try of its own. A refusal that every other agent of
 //! the same account must hear of (a limit, a login) is not tried again behind sage's back: the fold says so and
-//! the process is ended. The same holds for a network that is gone, for which codex would wait for ever.
+//! the process is ended. The same holds for a request that would be rejected again, and for a network that is
+//! gone, for which codex would wait for ever. A rate limit ends it only if codex's log says how long it would
+//! wait (retry_log.rs); otherwise codex waits itself, because only codex knows what the endpoint asked for.
 
 use std::path::{Path, PathBuf};
 
 use sage_core::policy::FailureClass;
-use sage_core::port::Usage;
+use sage_core::port::{Refusal, Usage};
 
 use super::event::{Event, Item};
+use super::retry_log::RetryLog;
 use super::rollout::Rollout;
 use super::trouble::complaint;
 use super::usage::{Counts, since};
 use crate::agent::Feed;
 use crate::lines::Lines;
 use crate::outcome::Miss;
+use crate::told_time::Wall;
 
 /// Far above any answer; a line holds at most one item.
 const LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -30,6 +34,8 @@ pub struct Fold<'a> {
     /// What the thread had counted before.
     before: Option<Usage>,
     lines: Lines,
+    log: RetryLog,
+    wall: Wall,
     pub rollout: Rollout,
     pub end: Option<End>,
     /// The last message of the agent.
@@ -57,12 +63,14 @@ impl std::fmt::Debug for Fold<'_> {
 }
 
 impl<'a> Fold<'a> {
-    pub fn new(feed: &'a Feed, home: Option<&Path>, before: Option<Usage>) -> Fold<'a> {
+    pub fn new(feed: &'a Feed, home: Option<&Path>, before: Option<Usage>, wall: Wall) -> Fold<'a> {
         Fold {
             feed,
             home: home.map(Path::to_path_buf),
             before,
             lines: Lines::new(LINE_BYTES),
+            log: RetryLog::default(),
+            wall,
             rollout: Rollout::nowhere(),
             end: None,
             answer: None,
@@ -82,6 +90,17 @@ impl<'a> Fold<'a> {
         events.into_iter().for_each(|event| self.take(event));
     }
 
+    /// What codex logs on its standard error.
+    pub fn logged(&mut self, chunk: &[u8]) {
+        if let Some(wait) = self.log.push(chunk)
+            && let Miss::Failed { class: FailureClass::RateLimit, message, .. } = self.complains(&wait.why)
+        {
+            let refusal = Refusal { retry_after_ms: Some(wait.ms), reset_at_ms: None };
+            let limited = Miss::of_endpoint(FailureClass::RateLimit, message, refusal);
+            self.refusal = self.refusal.take().or(Some(limited));
+        }
+    }
+
     pub fn note(&self, text: &str) {
         self.feed.note(text);
     }
@@ -92,6 +111,7 @@ impl<'a> Fold<'a> {
         self.lines.end(&mut |line| events.extend(parse(line)));
         events.into_iter().for_each(|event| self.take(event));
         self.rollout.catch_up();
+        self.tell_allowances();
     }
 
     /// Codex would try again by itself, and must not.
@@ -167,6 +187,7 @@ impl<'a> Fold<'a> {
     fn progressed(&mut self) {
         (self.answered, self.network_waits) = (true, 0);
         self.rollout.catch_up();
+        self.tell_allowances();
         if let Some((usage, _)) = self.usage().filter(|(usage, _)| *usage != self.told) {
             self.feed.usage(usage.clone());
             self.told = usage;
@@ -176,28 +197,45 @@ impl<'a> Fold<'a> {
     fn complained(&mut self, message: String) {
         self.feed.note(&message);
         if let Some(why) = message.strip_prefix(RETRY) {
-            self.refusal = self.refusal.take().or_else(|| self.refused(why));
+            self.refusal = self.refusal.take().or_else(|| self.refused(uncounted(why)));
         }
         self.complaint = Some(message);
+    }
+
+    fn complains(&self, why: &str) -> Miss {
+        complaint(why, None, None, &self.wall)
+    }
+
+    fn tell_allowances(&mut self) {
+        self.rollout.new_allowances().into_iter().for_each(|allowance| self.feed.allowance(allowance));
     }
 
     fn refused(&mut self, why: &str) -> Option<Miss> {
         if why.contains("waiting for network") {
             self.network_waits += 1;
             let gone = self.network_waits >= NETWORK_WAITS;
-            return gone.then(|| Miss::failed(FailureClass::Transient, format!("no network:{why}")));
+            return gone.then(|| Miss::failed(FailureClass::Transient, format!("no network: {why}")));
         }
         // Codex speaks plain HTTP where its websocket is refused; that says nothing about the account.
         if why.contains("url: ws") {
             return None;
         }
-        let miss = complaint(why.trim(), None, None);
-        let class = match &miss {
-            Miss::Failed { class, .. } => *class,
-            Miss::Stopped => return None,
+        let miss = self.complains(why);
+        let Miss::Failed { class, refusal, .. } = &miss else { return None };
+        let known = match class {
+            FailureClass::Quota | FailureClass::Auth | FailureClass::Invalid => true,
+            FailureClass::RateLimit => refusal.is_some(),
+            _ => false,
         };
-        matches!(class, FailureClass::RateLimit | FailureClass::Quota | FailureClass::Auth).then_some(miss)
+        known.then_some(miss)
     }
+}
+
+/// Without the count of codex's own tries: ` 2/5 (why)` is `why`.
+fn uncounted(told: &str) -> &str {
+    let told = told.trim();
+    let counted = told.split_once(" (").filter(|(count, _)| count.contains('/'));
+    counted.and_then(|(_, why)| why.strip_suffix(')')).unwrap_or(told)
 }
 
 /// A line that is no event is passed over; without a terminal event there is no success anyway.
@@ -237,7 +275,7 @@ mod tests {
         };
         let on_news = move |it: News<'_>| news.lock().unwrap().push(format!("{it:?}"));
         let feed = Feed::new(&cx, &Default::default(), Box::new(on_news));
-        let mut fold = Fold::new(&feed, None, None);
+        let mut fold = Fold::new(&feed, None, None, Wall::now(None));
         for line in lines {
             fold.push(line.as_bytes());
             fold.push(b"\n");
@@ -329,13 +367,49 @@ mod tests {
             folded(&lines, |fold| fold.is_refused()).1
         };
         let limit = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
-        assert!(refused(&[limit]));
+        assert!(!refused(&[limit]), "codex waits as long as the endpoint wants");
+        assert!(refused(&["Reconnecting... 1/5 (rate limit exceeded: try again in 1.5s)"]));
+        assert!(refused(&[
+            "Reconnecting... 1/5 (unexpected status 413 Payload Too Large: x, url: http://x)"
+        ]));
         assert!(refused(&["Reconnecting... 1/5 (unexpected status 401 Unauthorized: no, url: http://x)"]));
         assert!(!refused(&["Reconnecting... 1/5 (unexpected status 403 Forbidden: no, url: ws://x)"]));
         assert!(!refused(&["Reconnecting... 3/5 (unexpected status 503 Service Unavailable: x)"]));
-        assert!(!refused(&[limit.strip_prefix("Reconnecting... ").unwrap()]), "codex ends by itself");
+        let ended = "unexpected status 401 Unauthorized: no, url: http://x";
+        assert!(!refused(&[ended]), "codex ends by itself");
         let offline = "Reconnecting... waiting for network (Connection failed: error sending request)";
         assert!(!refused(&[offline]));
         assert!(refused(&[offline, offline]));
+    }
+
+    // covers: R7
+    #[test]
+    fn a_rate_limit_ends_it_with_the_time_that_its_log_names() {
+        let limit = error("Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)");
+        let log = b"2026-11-18T00:33:06Z  WARN codex_core::responses_retry: stream disconnected - retrying \
+            sampling request (1/5 in 5.999s)... turn_id=t retries=1 max_retries=5 sampling_error=exceeded retry \
+            limit, last status: 429 Too Many Requests\n";
+        let refusal = |log: &[u8]| {
+            folded(&[STARTED, &limit], |mut fold| {
+                fold.logged(log);
+                fold.refusal.clone()
+            })
+            .1
+        };
+        let Some(Miss::Failed { class, message, refusal: told, .. }) = refusal(log) else { panic!() };
+        assert_eq!(class, FailureClass::RateLimit);
+        assert_eq!(message, "exceeded retry limit, last status: 429 Too Many Requests");
+        assert_eq!(told, Some(Refusal { retry_after_ms: Some(5_999), reset_at_ms: None }));
+        let other = String::from_utf8_lossy(log).replace("429 Too Many", "503 Many");
+        assert_eq!(refusal(other.as_bytes()), None, "a broken stream is codex's own business");
+    }
+
+    #[test]
+    fn messages_have_no_count_of_codexs_own_tries() {
+        assert_eq!(
+            uncounted(" 1/5 (unexpected status 401 (no), url: x)"),
+            "unexpected status 401 (no), url: x"
+        );
+        assert_eq!(uncounted(" waiting for network (x)"), "waiting for network (x)");
     }
 }

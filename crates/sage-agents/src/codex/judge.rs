@@ -9,12 +9,13 @@
 //! | no event, exit code                    | 2, a bad setting: invalid; no login: auth; else a failure |
 //! | no event, a signal, a timeout, a stop  | lost, timeout, stopped                                    |
 
-use sage_core::policy::FailureClass;
-use sage_core::port::Usage;
+use sage_core::policy::{Cause, FailureClass};
+use sage_core::port::{Refusal, Usage};
 use serde_json::Value;
 
 use super::fold::{End, Fold};
-use super::trouble::{class_of, complaint};
+use super::trouble::{blames_model, class_of, complaint};
+use super::wall;
 use crate::agent::{Conversation, Order, Turn};
 use crate::command::unfenced;
 use crate::outcome::{Miss, excerpt, exit_code, exit_message};
@@ -33,7 +34,7 @@ pub fn turn(fold: Fold<'_>, finished: &Finished, order: &Order, is_stopped: bool
     let answer = match (&fold.end, fold.refusal.clone()) {
         (Some(End::Completed(_)), _) => answer(fold.answer.as_deref(), order.schema.is_some()),
         (Some(End::Failed(message)), _) => {
-            Err(complaint(message, fold.rollout.error(), fold.rollout.reset_at_ms()))
+            Err(complaint(message, fold.rollout.error(), fold.rollout.reset_at_ms(), &wall(order)))
         }
         (None, Some(refusal)) if !is_stopped => Err(refusal),
         (None, _) => Err(without_end(&fold, finished)),
@@ -45,19 +46,21 @@ pub fn turn(fold: Fold<'_>, finished: &Finished, order: &Order, is_stopped: bool
         None => (Usage::default(), None),
     };
     let context_tokens = fold.rollout.context_tokens();
-    let refused = matches!(&fold.end, Some(End::Failed(message)) if !message.contains("status 404"));
-    let spoiled = refused && matches!(answer, Err(Miss::Failed { class: FailureClass::Invalid, .. }));
+    // Another model can go on with the conversation; no model can if it is too long or broken.
+    let spoiled = matches!(&answer, Err(Miss::Failed { cause: Some(Cause::Endpoint), message, .. })
+        if !blames_model(message, fold.rollout.error()));
     Turn { answer, usage, counters, context_tokens, unknown_conversation, spoiled }
 }
 
 fn answer(text: Option<&str>, wants_json: bool) -> Result<Value, Miss> {
     let text = text.filter(|text| !text.trim().is_empty());
-    let text = text.ok_or_else(|| Miss::failed(FailureClass::Failed, "the turn ended without an answer"))?;
+    let text =
+        text.ok_or_else(|| Miss::of_answer(FailureClass::Failed, "the turn ended without an answer"))?;
     if !wants_json {
         return Ok(text.into());
     }
     serde_json::from_str(unfenced(text))
-        .map_err(|_| Miss::invalid(format!("the answer is not JSON: {}", excerpt(text))))
+        .map_err(|_| Miss::unfit(format!("the answer is not JSON: {}", excerpt(text))))
 }
 
 /// A request that was refused as a whole used nothing.
@@ -101,10 +104,9 @@ fn without_end(fold: &Fold<'_>, finished: &Finished) -> Miss {
     if code == 0 && class == FailureClass::Failed {
         return Miss::failed(FailureClass::Lost, "ended without a result");
     }
-    Miss::failed(
-        class,
-        fold.complaint.as_ref().map_or(message, |complaint| format!("exit code {code}: {complaint}")),
-    )
+    let message =
+        fold.complaint.as_ref().map_or(message, |complaint| format!("exit code {code}: {complaint}"));
+    Miss::of_endpoint(class, message, Refusal::default())
 }
 
 /// With RUST_BACKTRACE in the environment the reason stands before many lines of nothing.

@@ -8,7 +8,8 @@
 //! Success is a `turn.completed` and nothing else. The rollout is codex's own file about the thread: it tells
 //! what was used while the agent works and what kind of error it was; all of it is a bonus, nothing depends on
 //! it. Codex tries again by itself, its built-in provider up to 30 requests for one answer, and that cannot be
-//! switched off there: a refusal that sage must hear of (limits, login) ends the process at once (fold.rs).
+//! switched off there: a refusal that sage must hear of (limits, login) or that would come again (an invalid
+//! request) ends the process at once (fold.rs).
 
 mod argv;
 mod event;
@@ -18,6 +19,7 @@ mod mcp;
 mod newcomer;
 mod probe;
 mod prompt;
+mod retry_log;
 mod rollout;
 mod sandbox;
 mod strict;
@@ -28,13 +30,15 @@ mod usage;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use sage_core::port::{BoxFuture, Stop, StopSignal, Usage};
 
 use crate::agent::{Agent, AgentConfig, Capabilities, Conversation, Feed, Order, Probe, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
-use crate::process::Finished;
+use crate::process::{Finished, Sinks};
+use crate::told_time::Wall;
 use fold::Fold;
 use rollout::Rollout;
 
@@ -69,7 +73,7 @@ impl Agent for Codex {
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
         Box::pin(async move {
             let home = home(&order.config, &order.env);
-            let mut fold = Fold::new(feed, home.as_deref(), baseline(order, home.as_deref()));
+            let mut fold = Fold::new(feed, home.as_deref(), baseline(order, home.as_deref()), wall(order));
             let watched = async {
                 let watch =
                     newcomer::Watch::begin(attempt, &argv::site(attempt, order).writable(&order.access))?;
@@ -95,25 +99,39 @@ async fn talk(
     }
     let prompt = prompt::of(order, home);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
-    let argv = argv::of(attempt, order, &prompt)?;
+    let logs = retry_log::is_wanted(order, home);
+    let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.env.clone());
+    env.extend(logs.then(retry_log::variable));
     // Ours to stop, too: the engine's signal is passed on.
     let (engine, stop) = (attempt.cx.stop.clone(), StopSignal::default());
     let mut cx = attempt.cx.clone();
     cx.stop = stop.clone();
     let attempt = Attempt { config: attempt.config, cx: &cx, call: attempt.call };
-    let mut on_stdout = |chunk: &[u8]| {
-        fold.push(chunk);
+    let fold = Mutex::new(fold);
+    let hear = |take: &dyn Fn(&mut Fold<'_>)| {
+        let mut fold = fold.lock().unwrap_or_else(PoisonError::into_inner);
+        take(&mut fold);
         if fold.is_refused() {
             stop.set(Stop::Graceful);
         }
     };
-    let running = attempt.run(argv, order.env.clone(), Some(stdin), 0, &mut on_stdout);
+    let sinks = Sinks {
+        stdout: &mut |chunk| hear(&|fold| fold.push(chunk)),
+        stderr: &mut |chunk| hear(&|fold| fold.logged(chunk)),
+    };
+    let running = attempt.run_heard(argv, env, Some(stdin), 0, sinks);
     let finished = tokio::select! {
         finished = running => finished,
         never = pass_on(&engine, &stop) => match never {},
     }?;
-    fold.end();
+    fold.into_inner().unwrap_or_else(PoisonError::into_inner).end();
     Ok(finished)
+}
+
+/// The clock that codex reads: it names local times.
+fn wall(order: &Order) -> Wall {
+    let given = order.env.iter().rev().find(|(name, _)| name == "TZ").and_then(|(_, zone)| zone.to_str());
+    Wall::now(given.map(str::to_string).or_else(|| order.config.variable("TZ")).as_deref())
 }
 
 /// Whatever the engine says is said again.

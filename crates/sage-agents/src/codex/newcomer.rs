@@ -57,7 +57,7 @@ impl Watch {
             return Ok(());
         }
         let what = moved.join(", ");
-        Err(Miss::invalid(format!("the agent made files that configure agents, which it may not: {what}")))
+        Err(Miss::unfit(format!("the agent made files that configure agents, which it may not: {what}")))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Codex's own file about a thread: `CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<thread>.jsonl`.
 //!
-//! It grows while the agent works. Three things are read from it: what was counted after each answer, which
-//! kind of error ended a turn, and when a used-up quota is full again. Its format is codex's own affair: a line
-//! that is not understood says nothing.
+//! It grows while the agent works. Four things are read from it: what was counted after each answer, which
+//! kind of error ended a turn, how much of the account's limits is used, and when a used-up one is full again.
+//! Its format is codex's own affair: a line that is not understood says nothing.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use sage_core::port::Usage;
+use sage_core::port::{Allowance, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -39,6 +39,8 @@ struct Seen {
     /// Of the turn that ended last.
     error: Option<Value>,
     limits: Option<Value>,
+    /// They were told since somebody last asked for them.
+    new_limits: bool,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +126,14 @@ impl Rollout {
         self.seen.error.as_ref()
     }
 
+    /// How much of the account's limits is used, if that was told since the last call.
+    pub fn new_allowances(&mut self) -> Vec<Allowance> {
+        let limits = self.seen.limits.as_ref().filter(|_| std::mem::take(&mut self.seen.new_limits));
+        let windows =
+            limits.into_iter().flat_map(|limits| ["primary", "secondary"].map(|name| &limits[name]));
+        windows.filter_map(allowance).collect()
+    }
+
     /// When the windows that are used up are open again, in ms since the epoch.
     pub fn reset_at_ms(&self) -> Option<u64> {
         let limits = self.seen.limits.as_ref()?;
@@ -148,6 +158,7 @@ impl Seen {
             Ok(Line::EventMsg(Told::TokenCount { info, rate_limits })) => {
                 let counts = info.map(|info| (info.total_token_usage, info.last_token_usage));
                 self.counted = counts.or(self.counted.take());
+                self.new_limits |= rate_limits.is_some();
                 self.limits = rate_limits.or(self.limits.take());
             }
             Ok(Line::EventMsg(Told::TaskStarted)) => self.error = None,
@@ -158,6 +169,19 @@ impl Seen {
             Ok(Line::EventMsg(Told::Other) | Line::Other) | Err(_) => {}
         }
     }
+}
+
+fn allowance(window: &Value) -> Option<Allowance> {
+    let minutes = window["window_minutes"].as_u64()?;
+    let used = window["used_percent"].as_f64().filter(|used| (0.0..=1_000.0).contains(used))?;
+    let name = match minutes {
+        _ if minutes == 0 => return None,
+        _ if minutes.is_multiple_of(1_440) => format!("{}-day", minutes / 1_440),
+        _ if minutes.is_multiple_of(60) => format!("{}-hour", minutes / 60),
+        _ => format!("{minutes}-minute"),
+    };
+    let reset_at_ms = window["resets_at"].as_u64().map(|seconds| seconds.saturating_mul(1_000));
+    Some(Allowance { window: name, used_percent: used.round() as u32, reset_at_ms, warning: false })
 }
 
 /// The thread's file; newest days are looked at first.
@@ -223,8 +247,9 @@ mod tests {
     }
 
     fn count(file: &mut File, total: u64, last: u64) {
-        let full = json!({"used_percent": 100.0, "resets_at": 7});
-        let limits = json!({"primary": full, "secondary": {"used_percent": 12.0, "resets_at": 9}});
+        let full = json!({"used_percent": 100.0, "window_minutes": 300, "resets_at": 7});
+        let week = json!({"used_percent": 12.4, "window_minutes": 10_080, "resets_at": 9});
+        let limits = json!({"primary": full, "secondary": week});
         let info = json!({"total_token_usage": counts(total), "last_token_usage": counts(last)});
         let told = json!({"type": "token_count", "info": info, "rate_limits": limits});
         writeln!(file, "{}", json!({"timestamp": "t", "type": "event_msg", "payload": told})).unwrap();
@@ -248,6 +273,11 @@ mod tests {
         rollout.catch_up();
         assert_eq!((rollout.total().unwrap().total(), rollout.context_tokens()), (301, Some(201)));
         assert_eq!(rollout.reset_at_ms(), Some(7_000));
+        let told = rollout.new_allowances();
+        let of = |it: &Allowance| (it.window.clone(), it.used_percent, it.reset_at_ms);
+        let expected = [("5-hour".to_string(), 100, Some(7_000)), ("7-day".to_string(), 12, Some(9_000))];
+        assert_eq!(told.iter().map(of).collect::<Vec<_>>(), expected);
+        assert!(rollout.new_allowances().is_empty(), "told once");
         assert_eq!(Rollout::of(home.path(), THREAD).total(), rollout.total());
         assert!(find(home.path(), "01a1e292-a372-71b2-8c7b-5c3e26aa4d29").is_none());
         assert!(find(home.path(), "").is_none());

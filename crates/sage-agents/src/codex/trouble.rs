@@ -7,17 +7,21 @@ use sage_core::port::Refusal;
 use serde_json::Value;
 
 use crate::outcome::Miss;
+use crate::told_time::{self, Wall, pause_ms};
 
-/// `kind` is `codex_error_info` of the rollout.
-pub fn complaint(message: &str, kind: Option<&Value>, reset_at_ms: Option<u64>) -> Miss {
+/// `kind` is `codex_error_info` of the rollout, `reset_at_ms` what the rollout says about the used-up limit.
+pub fn complaint(message: &str, kind: Option<&Value>, reset_at_ms: Option<u64>, wall: &Wall) -> Miss {
     let class = class_of(message, kind);
+    let retry_after_ms = pause_ms(message);
     let refusal = match class {
-        FailureClass::RateLimit => Refusal { retry_after_ms: wait_ms(message), reset_at_ms: None },
-        FailureClass::Quota => Refusal { retry_after_ms: wait_ms(message), reset_at_ms },
+        FailureClass::RateLimit => Refusal { retry_after_ms, reset_at_ms: None },
+        FailureClass::Quota => {
+            let reset_at_ms = reset_at_ms.or_else(|| told_time::reset_at_ms(message, wall));
+            Refusal { retry_after_ms, reset_at_ms }
+        }
         _ => Refusal::default(),
     };
-    let refusal = (refusal != Refusal::default()).then_some(refusal);
-    Miss::Failed { class, message: readable(message), refusal }
+    Miss::of_endpoint(class, readable(message), refusal)
 }
 
 /// The status where there is one, else codex's own kind, else the words that it uses.
@@ -51,7 +55,21 @@ const PASSING: &[&str] = &[
     "timeout",
     "error sending request",
 ];
-const INVALID: &[&str] = &["context window", "context_length_exceeded", "invalid_request"];
+const INVALID: &[&str] = &[
+    "context window",
+    "context_length_exceeded",
+    "invalid_request",
+    "model_not_found",
+    "does not exist or you do not have access",
+    "model is not supported",
+];
+
+const MODEL: &[&str] = &["status 404", "model_not_found", "does not exist", "model is not supported"];
+
+/// The request was rejected because of the model that it names.
+pub fn blames_model(message: &str, kind: Option<&Value>) -> bool {
+    says(message, MODEL) || kind.is_some_and(|kind| kind == "model_not_found")
+}
 
 fn says(message: &str, words: &[&str]) -> bool {
     let message = message.to_lowercase();
@@ -77,7 +95,7 @@ fn of_kind(kind: &Value) -> Option<FailureClass> {
         "usage_limit_exceeded" | "session_budget_exceeded" => FailureClass::Quota,
         "rate_limit_exceeded" => FailureClass::RateLimit,
         "unauthorized" => FailureClass::Auth,
-        "context_window_exceeded" | "bad_request" | "invalid_prompt" | "cyber_policy" => {
+        "context_window_exceeded" | "bad_request" | "invalid_prompt" | "cyber_policy" | "model_not_found" => {
             FailureClass::Invalid
         }
         "server_overloaded" | "internal_server_error" => FailureClass::Transient,
@@ -122,40 +140,16 @@ fn readable(message: &str) -> String {
     text
 }
 
-/// `try again in 11.054s`, `in 250ms`, `in 2 days 3 hours 5 minutes`
-fn wait_ms(message: &str) -> Option<u64> {
-    let lower = message.to_lowercase();
-    let (_, rest) = lower.split_once("try again in ")?;
-    let mut total_ms = 0.0;
-    let mut rest = rest.trim_start();
-    loop {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let Ok(number) = rest[..digits].trim_end_matches('.').parse::<f64>() else { break };
-        let after = rest[digits..].trim_start();
-        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let unit_ms = match &after[..letters] {
-            "ms" => 1.0,
-            unit if unit.starts_with('s') => 1_000.0,
-            unit if unit.starts_with('m') => 60_000.0,
-            unit if unit.starts_with('h') => 3_600_000.0,
-            unit if unit.starts_with('d') => 86_400_000.0,
-            _ => break,
-        };
-        total_ms += number * unit_ms;
-        rest = after[letters..].trim_start_matches([',', ' ']);
-    }
-    (total_ms > 0.0).then(|| total_ms.ceil() as u64)
-}
-
 #[cfg(test)]
 mod tests {
+    use sage_core::policy::Cause;
     use serde_json::json;
 
     use super::*;
 
     fn failed(message: &str, kind: Option<Value>) -> (FailureClass, String, Option<Refusal>) {
-        match complaint(message, kind.as_ref(), Some(9_000)) {
-            Miss::Failed { class, message, refusal } => (class, message, refusal),
+        match complaint(message, kind.as_ref(), Some(9_000), &Wall::now(Some("UTC"))) {
+            Miss::Failed { class, message, refusal, .. } => (class, message, refusal),
             Miss::Stopped => panic!("{message}"),
         }
     }
@@ -209,21 +203,33 @@ mod tests {
             assert_eq!(failed(message, None).0, class, "without its kind: {message}");
         }
         assert_eq!(failed("scripted failure", Some(json!("invalid_prompt"))).0, Invalid);
+        assert_eq!(failed("The model `x` does not exist", Some(json!("model_not_found"))).0, Invalid);
     }
 
     // covers: R7
     #[test]
-    fn times_to_wait_are_read_and_a_quota_knows_its_reset() {
-        assert_eq!(wait_ms("Please try again in 11.054s. Visit x"), Some(11_054));
-        assert_eq!(wait_ms("try again in 250ms."), Some(250));
-        assert_eq!(wait_ms("Try again in 2 days 3 hours 5 minutes."), Some(183_900_000));
-        assert_eq!(wait_ms("try again in a while"), None);
-        assert_eq!(wait_ms("try again at 3:05 PM"), None);
+    fn the_rollout_knows_better_than_the_words_when_a_quota_is_full_again() {
         let (_, _, refusal) = failed("You’ve hit your usage limit. Try again at 3:05 PM.", None);
         assert_eq!(refusal, Some(Refusal { retry_after_ms: None, reset_at_ms: Some(9_000) }));
         let (_, _, refusal) = failed("rate limit exceeded: try again in 1.5s", None);
         assert_eq!(refusal, Some(Refusal { retry_after_ms: Some(1_500), reset_at_ms: None }));
         assert_eq!(failed("stream disconnected", None).2, None);
+        let words = "You’ve hit your usage limit. Try again at Nov 19th, 2026 6:37 PM.";
+        let Miss::Failed { refusal, .. } = complaint(words, None, None, &Wall::now(Some("UTC"))) else {
+            panic!()
+        };
+        assert_eq!(refusal.unwrap().reset_at_ms, Some(1_795_113_480_000));
+    }
+
+    // covers: R7
+    #[test]
+    fn what_the_endpoint_rejects_is_terminal() {
+        let cause = |message: &str| match complaint(message, None, None, &Wall::now(None)) {
+            Miss::Failed { cause, .. } => cause,
+            Miss::Stopped => panic!("{message}"),
+        };
+        assert_eq!(cause("unexpected status 413 Payload Too Large: x"), Some(Cause::Endpoint));
+        assert_eq!(cause("unexpected status 503 Service Unavailable: x"), None);
     }
 
     #[test]

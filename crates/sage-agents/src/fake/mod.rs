@@ -32,9 +32,10 @@ use line::Answer;
 use script::Script;
 use transcript::Transcript;
 
-pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
+/// `default` is the script of steps that bring none.
+pub async fn run(attempt: &Attempt<'_>, default: Option<&Value>) -> StepOutcome {
     let mut transcript = Transcript::new(attempt.config.output_cap);
-    let finished = match start(attempt, &mut transcript).await {
+    let finished = match start(attempt, default, &mut transcript).await {
         Ok(finished) => finished,
         Err(miss) => return miss.into(),
     };
@@ -48,10 +49,16 @@ pub async fn run(attempt: &Attempt<'_>) -> StepOutcome {
     }
 }
 
-async fn start(attempt: &Attempt<'_>, transcript: &mut Transcript) -> Result<Finished, Miss> {
-    let text = script(attempt)?;
-    let asks = Script::parse(&text).is_ok_and(|script| script.turn(attempt.call.attempt).ask.is_some());
-    let script = attempt.write("script.json", text.as_bytes())?;
+async fn start(
+    attempt: &Attempt<'_>,
+    default: Option<&Value>,
+    transcript: &mut Transcript,
+) -> Result<Finished, Miss> {
+    let prompt = attempt.params().text("prompt")?.unwrap_or_default();
+    let script = Script::parse(&script(attempt, default)?).map_err(Miss::invalid)?;
+    let script = script.for_prompt(prompt).map_err(Miss::invalid)?;
+    let asks = script.turn(attempt.call.attempt).ask.is_some();
+    let script = attempt.write("script.json", script.text().as_bytes())?;
     let argv: Vec<OsString> = vec![
         attempt.config.keeper.clone().into(),
         "debug".into(),
@@ -95,17 +102,18 @@ fn pass_on(questions: Questions, ask: Value, mouth: Mouth) -> impl Future<Output
 /// A script is written by hand.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 
-/// The script as JSON text: inline as a list or as text, or from a file of the project. Checked before use.
-fn script(attempt: &Attempt<'_>) -> Result<String, Miss> {
-    let missing = || Miss::invalid("the fake agent needs `script`: a list of turns, or a file");
-    let text = match attempt.params().get("script").ok_or_else(missing)? {
-        Value::String(text) if text.trim_start().starts_with('[') => text.clone(),
-        Value::String(path) => text_file::read(&attempt.cx.project.join(path), MAX_SCRIPT_BYTES)
-            .map_err(|error| Miss::invalid(format!("cannot read the script `{path}`: {error}")))?,
-        list => list.to_string(),
+/// The script as JSON text: inline as a list or as text, or from a file of the project.
+fn script(attempt: &Attempt<'_>, default: Option<&Value>) -> Result<String, Miss> {
+    let missing = || {
+        let hint = "in the step's `params`, or for all steps as `[agents.fake] script = \"turns.json\"` in sage.toml";
+        Miss::invalid(format!("the fake agent needs `script`: a list of turns, or a file, {hint}"))
     };
-    Script::parse(&text).map_err(Miss::invalid)?;
-    Ok(text)
+    match attempt.params().get("script").or(default).ok_or_else(missing)? {
+        Value::String(text) if text.trim_start().starts_with('[') => Ok(text.clone()),
+        Value::String(path) => text_file::read(&attempt.cx.project.join(path), MAX_SCRIPT_BYTES)
+            .map_err(|error| Miss::invalid(format!("cannot read the script `{path}`: {error}"))),
+        list => Ok(list.to_string()),
+    }
 }
 
 fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
@@ -125,7 +133,7 @@ fn judge(finished: &Finished, transcript: &Transcript) -> Result<Value, Miss> {
         )),
         [] => Err(Miss::failed(FailureClass::Lost, "ended without a result")),
         // Which one is meant is not for us to guess.
-        _ => Err(Miss::invalid("two results")),
+        _ => Err(Miss::unfit("two results")),
     }
 }
 

@@ -1,4 +1,7 @@
 //! The fake agent's script: a list of turns. Attempt n plays turn n; the last one repeats.
+//!
+//! Turns with `match` are for prompts that contain its text, and for those they are the whole script: one file can
+//! play all agents of a workflow.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +11,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 #[derive(Clone, Debug)]
-pub struct Script(Vec<Turn>);
+pub struct Script {
+    turns: Vec<Turn>,
+    /// As they were written.
+    written: Vec<Value>,
+}
 
 /// What one attempt does, in this order: limits, server, delay, beats, ask, write, run, responses, say,
 /// usage, then fault or result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Turn {
+    /// Only for prompts that contain this.
+    #[serde(rename = "match")]
+    pub matches: Option<String>,
     pub say: Option<String>,
     /// `null` is a result, too; without one, what it says last is the result.
     #[serde(deserialize_with = "given")]
@@ -120,18 +130,38 @@ pub const FAULTS: [&str; 12] = [
 
 impl Script {
     pub fn parse(text: &str) -> Result<Script, String> {
-        let turns: Vec<Turn> =
-            serde_json::from_str(text).map_err(|error| format!("the fake agent's script: {error}"))?;
+        let wrong = |error: serde_json::Error| format!("the fake agent's script: {error}");
+        let turns: Vec<Turn> = serde_json::from_str(text).map_err(wrong)?;
         if turns.is_empty() {
             return Err("the fake agent's script has no turn".into());
         }
         turns.iter().try_for_each(Turn::check)?;
-        Ok(Script(turns))
+        Ok(Script { turns, written: serde_json::from_str(text).map_err(wrong)? })
+    }
+
+    /// The turns for a prompt: those that match it, else those without a condition.
+    pub fn for_prompt(self, prompt: &str) -> Result<Script, String> {
+        let matches = |turn: &Turn| turn.matches.as_ref().is_some_and(|text| prompt.contains(text.as_str()));
+        let any = self.turns.iter().any(matches);
+        let wanted = |turn: &Turn| if any { matches(turn) } else { turn.matches.is_none() };
+        let (turns, written): (Vec<Turn>, Vec<Value>) =
+            self.turns.into_iter().zip(self.written).filter(|(turn, _)| wanted(turn)).unzip();
+        if turns.is_empty() {
+            return Err(
+                "no turn of the fake agent's script is for this prompt: none of `match` is in it".into()
+            );
+        }
+        Ok(Script { turns, written })
+    }
+
+    /// As JSON.
+    pub fn text(&self) -> String {
+        Value::from(self.written.clone()).to_string()
     }
 
     pub fn turn(&self, attempt: u32) -> &Turn {
-        let index = (attempt.max(1) as usize - 1).min(self.0.len() - 1);
-        &self.0[index]
+        let index = (attempt.max(1) as usize - 1).min(self.turns.len() - 1);
+        &self.turns[index]
     }
 }
 
@@ -219,6 +249,23 @@ mod tests {
         assert_eq!(Turn::default().answer(), None);
         let script = Script::parse(r#"[{"responses":[{"say":"a"},{"say":"b"},{}],"usage":null}]"#).unwrap();
         assert_eq!(script.turn(1).answer(), Some(json!("b")));
+    }
+
+    // covers: R8
+    #[test]
+    fn turns_with_a_match_are_the_whole_script_of_the_prompts_they_match() {
+        let text = r#"[{"match":"review","say":"a"},{"say":"b"},{"match":"review","say":"c"},{"say":"d"}]"#;
+        let answers = |prompt: &str| {
+            let script = Script::parse(text).unwrap().for_prompt(prompt).unwrap();
+            let again = Script::parse(&script.text()).unwrap();
+            [1, 2, 3].map(|attempt| again.turn(attempt).say.clone().unwrap()).concat()
+        };
+        assert_eq!(
+            (answers("please review it"), answers("anything")),
+            ("acc".to_string(), "bdd".to_string())
+        );
+        let only = Script::parse(r#"[{"match":"x","say":"a"}]"#).unwrap();
+        assert!(only.for_prompt("y").unwrap_err().contains("`match`"));
     }
 
     #[test]

@@ -8,7 +8,10 @@ pub fn last_user(request: &Value) -> String {
         return text.to_string();
     }
     let user = entries(request).rev().find(|entry| entry["role"] == "user");
-    user.map(|entry| flat(&entry["content"])).unwrap_or_default()
+    let content = |entry: &Value| {
+        if entry["parts"].is_array() { flat(&entry["parts"]) } else { flat(&entry["content"]) }
+    };
+    user.map(content).unwrap_or_default()
 }
 
 pub fn last_tool_result(request: &Value) -> String {
@@ -29,7 +32,7 @@ fn tool_result(entry: &Value) -> Option<String> {
 }
 
 fn entries(request: &Value) -> impl DoubleEndedIterator<Item = &Value> {
-    let list = request["messages"].as_array().or_else(|| request["input"].as_array());
+    let list = ["messages", "input", "contents"].iter().find_map(|name| request[*name].as_array());
     list.into_iter().flatten()
 }
 
@@ -44,7 +47,9 @@ fn flat(content: &Value) -> String {
 }
 
 fn block_text(block: &Value) -> Option<String> {
-    match block["type"].as_str()? {
+    // A part of Gemini's has no type.
+    let Some(kind) = block["type"].as_str() else { return block["text"].as_str().map(str::to_string) };
+    match kind {
         "text" | "input_text" | "output_text" => block["text"].as_str().map(str::to_string),
         "tool_result" => Some(flat(&block["content"])),
         _ => None,
@@ -76,6 +81,8 @@ mod tests {
         assert_eq!((last_user(&responses), last_tool_result(&responses)), ("hello".into(), "7".into()));
         let chat = json!({"messages": [{"role": "user", "content": "hi"}, {"role": "tool", "content": "9"}]});
         assert_eq!((last_user(&chat), last_tool_result(&chat)), ("hi".into(), "9".into()));
+        let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "a"}, {"text": "b"}]}]});
+        assert_eq!(last_user(&gemini), "a\nb");
         assert_eq!(last_user(&json!({"input": "plain"})), "plain");
         assert_eq!(last_user(&json!({})), "");
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! POST /v1/messages  /v1/responses  /v1/chat/completions   the next turn
+//! POST /v1beta/models/<model>:[stream]generateContent      the next turn
 //! POST /v1/messages/count_tokens    GET /v1/models         fixed answers
 //! GET /__log                        POST /__reset          for whoever wrote the script
 //! ```
@@ -132,14 +133,14 @@ async fn handle(state: &Arc<State>, request: Request<Incoming>) -> Response<Answ
             json_response(200, &json!({"input_tokens": (bytes.len() / 4).max(1)}))
         }
         (&Method::POST, path) => match Wire::of(path) {
-            Some(wire) => answer(state, wire, &body).await,
+            Some(wire) => answer(state, wire, path, &body).await,
             None => not_found(path),
         },
         (_, path) => not_found(path),
     }
 }
 
-async fn answer(state: &Arc<State>, wire: Wire, request: &Value) -> Response<Answer> {
+async fn answer(state: &Arc<State>, wire: Wire, path: &str, request: &Value) -> Response<Answer> {
     if !request.is_object() {
         let problem =
             Problem { message: Some("the request is not a JSON object".into()), ..Problem::default() };
@@ -157,8 +158,11 @@ async fn answer(state: &Arc<State>, wire: Wire, request: &Value) -> Response<Ans
         hang_on(hang).await;
     }
     let mut response = match turn.status {
-        Some(status) => json_response(status, &wire.error(status, &turn.error)),
-        None => respond(state, wire, request, &turn),
+        Some(status) => {
+            let body = turn.body.clone().unwrap_or_else(|| wire.error(status, &turn.error));
+            json_response(status, &body)
+        }
+        None => respond(state, wire, Wire::is_streamed(path, request), request, &turn),
     };
     for (name, value) in &turn.headers {
         // Checked when the script was read; a placeholder may have put something else in.
@@ -169,10 +173,10 @@ async fn answer(state: &Arc<State>, wire: Wire, request: &Value) -> Response<Ans
     response
 }
 
-fn respond(state: &Arc<State>, wire: Wire, request: &Value, turn: &Turn) -> Response<Answer> {
+fn respond(state: &Arc<State>, wire: Wire, streamed: bool, request: &Value, turn: &Turn) -> Response<Answer> {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let exchange = Exchange { request, turn, numbers: &state.numbers, now_s };
-    if request["stream"] == true {
+    if streamed {
         let (pieces, state) = (wire.stream(&exchange), state.clone());
         let body = stream(pieces, move |usage| state.sent(usage));
         return response(200, "text/event-stream", Either::Right(body));

@@ -28,6 +28,8 @@ pub struct Turn {
     pub matching: Option<String>,
     pub status: Option<u16>,
     pub error: Problem,
+    /// The whole body of an error, for what `error` has no place for.
+    pub body: Option<Value>,
     /// Of any answer, also of a good one.
     pub headers: BTreeMap<String, String>,
     pub midstream_error: Option<String>,
@@ -98,7 +100,7 @@ pub enum Exhausted {
     Error,
 }
 
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 24] = [
     "text",
     "thinking",
     "reasoning",
@@ -114,6 +116,7 @@ const FIELDS: [&str; 23] = [
     "error",
     "message",
     "code",
+    "body",
     "headers",
     "midstreamError",
     "failed",
@@ -150,6 +153,7 @@ impl Turn {
             "error" => self.error.add(problem(value)?),
             "message" => self.error.message = read(value)?,
             "code" => self.error.code = read(value)?,
+            "body" => self.body = Some(value.clone()),
             "headers" => self.headers = headers(value)?,
             "midstream_error" => self.midstream_error = read(value)?,
             "failed" => self.failed = read(value)?,
@@ -174,7 +178,8 @@ impl Turn {
         {
             return Err(format!("`status`: {status} is not an error; expected 400 to 599"));
         }
-        let says_error = ["error", "message", "code"].into_iter().find(|name| fields.contains_key(*name));
+        let says_error =
+            ["error", "message", "code", "body"].into_iter().find(|name| fields.contains_key(*name));
         if let (Some(name), None) = (says_error, self.status) {
             return Err(format!("`{name}`: needs `status`, or use `midstreamError` or `failed`"));
         }

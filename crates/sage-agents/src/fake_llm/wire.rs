@@ -1,4 +1,4 @@
-//! The three protocols, and what an answer in one of them is made from.
+//! The four protocols, and what an answer in one of them is made from.
 
 use sage_core::port::Usage;
 use serde_json::{Value, json};
@@ -6,13 +6,17 @@ use serde_json::{Value, json};
 use super::number::Numbers;
 use super::piece::Piece;
 use super::turn::{Problem, Spend, Turn};
-use super::{anthropic, chat, responses};
+use super::{anthropic, chat, gemini, responses};
+
+/// How the path ends where Gemini streams.
+const STREAM: &str = ":streamGenerateContent";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     Anthropic,
     Responses,
     Chat,
+    Gemini,
 }
 
 /// One request and the turn that answers it.
@@ -32,8 +36,14 @@ impl Wire {
             path if path.ends_with("/messages") => Some(Wire::Anthropic),
             path if path.ends_with("/responses") => Some(Wire::Responses),
             path if path.ends_with("/chat/completions") => Some(Wire::Chat),
+            path if path.ends_with(":generateContent") || path.ends_with(STREAM) => Some(Wire::Gemini),
             _ => None,
         }
+    }
+
+    /// Gemini says by the path whether it wants a stream, all others in the request.
+    pub fn is_streamed(path: &str, request: &Value) -> bool {
+        request["stream"] == true || path.ends_with(STREAM)
     }
 
     pub fn plain(self, exchange: &Exchange<'_>) -> (Value, Usage) {
@@ -41,6 +51,7 @@ impl Wire {
             Wire::Anthropic => anthropic::plain(exchange),
             Wire::Responses => responses::plain(exchange),
             Wire::Chat => chat::plain(exchange),
+            Wire::Gemini => gemini::plain(exchange),
         }
     }
 
@@ -49,6 +60,7 @@ impl Wire {
             Wire::Anthropic => anthropic::stream(exchange),
             Wire::Responses => responses::stream(exchange),
             Wire::Chat => chat::stream(exchange),
+            Wire::Gemini => gemini::stream(exchange),
         }
     }
 
@@ -60,6 +72,10 @@ impl Wire {
                 anthropic::error(kind.unwrap_or(anthropic::error_type(status)), &message)
             }
             Wire::Responses | Wire::Chat => openai_error(problem, &message),
+            Wire::Gemini => {
+                let kind = problem.kind.as_deref().unwrap_or(gemini::error_type(status));
+                gemini::error(status, kind, &message)
+            }
         }
     }
 }

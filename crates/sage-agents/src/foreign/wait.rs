@@ -156,7 +156,7 @@ impl Waiting<'_> {
             },
             Permission::Deny { message } => {
                 let message = format!("blocked: {}; answered: {message}", told(&report.summary));
-                return Err(Miss::failed(FailureClass::Failed, message));
+                return Err(Miss::of_answer(FailureClass::Failed, message));
             }
         };
         let body = format!("{}\n\n---\n\n> {}\n\n{answer}", self.letter.body(), told(&report.summary));
@@ -165,7 +165,8 @@ impl Waiting<'_> {
 
     fn answer(&self, report: Report) -> Result<Value, Miss> {
         if report.kind == ReportKind::Failed {
-            return Err(Miss::failed(FailureClass::Failed, format!("reported: {}", told(&report.summary))));
+            let message = format!("reported: {}", told(&report.summary));
+            return Err(Miss::of_answer(FailureClass::Failed, message));
         }
         if self.order.schema.is_none() {
             let result = json!({"summary": report.summary, "files": report.files, "status": "complete"});
@@ -177,7 +178,7 @@ impl Waiting<'_> {
         let parsed = report.result.or_else(|| json_text::find(&report.summary));
         parsed.ok_or_else(|| {
             let summary = excerpt(&report.summary);
-            Miss::invalid(format!("the report has no `result`, and its summary is not JSON: {summary}"))
+            Miss::unfit(format!("the report has no `result`, and its summary is not JSON: {summary}"))
         })
     }
 }

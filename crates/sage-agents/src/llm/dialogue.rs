@@ -76,7 +76,7 @@ impl<'a> Dialogue<'a> {
         }
         self.save();
         let message = format!("no answer after {most} turns; raise `maxTurns`, or ask for less");
-        Err(Miss::failed(FailureClass::Failed, message))
+        Err(Miss::of_answer(FailureClass::Failed, message))
     }
 
     async fn exchange(&mut self, http: &Http, patience: &mut Patience) -> Result<Reply, Miss> {
@@ -106,7 +106,7 @@ impl<'a> Dialogue<'a> {
 
     /// The answer, if it is one; `None` goes on.
     fn conclude(&self, reply: &Reply) -> Result<Option<Value>, Miss> {
-        let failed = |message: String| Err(Miss::failed(FailureClass::Failed, message));
+        let failed = |message: String| Err(Miss::of_answer(FailureClass::Failed, message));
         match &reply.stop {
             Stop::Whole => {}
             Stop::Paused => return Ok(None),

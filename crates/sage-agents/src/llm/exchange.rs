@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
-use sage_core::port::{Stop, StopSignal};
+use sage_core::policy::FailureClass;
+use sage_core::port::{Refusal, Stop, StopSignal};
 
 use super::endpoint::Endpoint;
 use super::http::Http;
@@ -55,7 +56,7 @@ impl Line<'_> {
 
     async fn listen(&mut self, mut body: Incoming, fold: &mut dyn Fold) -> Result<Reply, Miss> {
         let (mut parser, mut bytes) = (Parser::default(), 0);
-        let too_long = || Miss::invalid("the answer is too long to be one");
+        let too_long = || Miss::unfit("the answer is too long to be one");
         loop {
             let frame = match self.wait(body.frame()).await? {
                 Some(Ok(frame)) => frame,
@@ -104,5 +105,6 @@ fn check_kind(headers: &HeaderMap) -> Result<(), Miss> {
         return Ok(());
     }
     let kind = excerpt(kind);
-    Err(Miss::invalid(format!("the endpoint answered with `{kind}` instead of an event stream; check `url`")))
+    let message = format!("the endpoint answered with `{kind}` instead of an event stream; check `url`");
+    Err(Miss::of_endpoint(FailureClass::Invalid, message, Refusal::default()))
 }

@@ -34,7 +34,7 @@ pub fn blames_history(miss: &Miss) -> bool {
 /// An answer that is not 200.
 pub fn refused(status: u16, headers: &HeaderMap, body: &str, now: SystemTime) -> Miss {
     let error = Complaint::read(body);
-    let retry_after_ms = quota::retry_after_ms(headers, now);
+    let retry_after_ms = quota::retry_after_ms(headers, now).or_else(|| error.reset_in_ms(now));
     let far = retry_after_ms.is_some_and(|ms| u128::from(ms) > FAR.as_millis());
     let class = match status {
         _ if error.names_quota() => FailureClass::Quota,
@@ -52,7 +52,7 @@ pub fn refused(status: u16, headers: &HeaderMap, body: &str, now: SystemTime) ->
         _ => "",
     };
     let message = format!("{ANSWERED} {status}: {}{hint}", error.describe());
-    Miss::Failed { class, message, refusal: refusal(class, retry_after_ms, now) }
+    Miss::of_endpoint(class, message, refusal(class, retry_after_ms, now).unwrap_or_default())
 }
 
 /// An error that is part of the answer, after it had begun.
@@ -65,7 +65,7 @@ pub fn midstream(error: &Value) -> Miss {
         "invalid_request_error" | "invalid_prompt" | "context_length_exceeded" => FailureClass::Invalid,
         _ => FailureClass::Transient,
     };
-    Miss::failed(class, format!("{BROKE_OFF}: {}", error.describe()))
+    Miss::of_endpoint(class, format!("{BROKE_OFF}: {}", error.describe()), Refusal::default())
 }
 
 /// The connection was lost, or never made.
@@ -86,13 +86,19 @@ fn refusal(class: FailureClass, retry_after_ms: Option<u64>, now: SystemTime) ->
 struct Complaint {
     words: Vec<String>,
     message: String,
+    /// Of a used-up limit, in seconds: from now, or since the epoch.
+    resets_in_s: Option<u64>,
+    resets_at_s: Option<u64>,
 }
 
 impl Complaint {
     fn read(body: &str) -> Complaint {
         match serde_json::from_str::<Value>(body) {
             Ok(value) if value.is_object() => Complaint::of(&value),
-            _ => Complaint { words: Vec::new(), message: excerpt(body) },
+            _ => {
+                let (words, message) = (Vec::new(), excerpt(body));
+                Complaint { words, message, resets_in_s: None, resets_at_s: None }
+            }
         }
     }
 
@@ -102,7 +108,19 @@ impl Complaint {
         let plain = value["error"].as_str().or(value["message"].as_str()).or(value["detail"].as_str());
         let message = error["message"].as_str().or(plain);
         let message = message.map_or_else(|| excerpt(&value.to_string()), str::to_string);
-        Complaint { words: ["code", "type"].into_iter().filter_map(word).collect(), message }
+        Complaint {
+            words: ["code", "type"].into_iter().filter_map(word).collect(),
+            message,
+            resets_in_s: error["resets_in_seconds"].as_u64(),
+            resets_at_s: error["resets_at"].as_u64(),
+        }
+    }
+
+    /// Where no header says it.
+    fn reset_in_ms(&self, now: SystemTime) -> Option<u64> {
+        let now_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let at = || self.resets_at_s.map(|at_s| at_s.saturating_sub(now_s));
+        self.resets_in_s.or_else(at).map(|seconds| seconds.saturating_mul(1_000))
     }
 
     fn kind(&self) -> &str {
@@ -189,6 +207,12 @@ mod tests {
         assert_eq!(after("3600", "<html>"), (FailureClass::Quota, late));
         let spent = r#"{"error":{"type":"x","code":"insufficient_quota","message":"no"}}"#;
         assert_eq!(after("7", spent).0, FailureClass::Quota);
+        for body in ["\"resets_in_seconds\":3600", "\"resets_at\":4600"] {
+            let body = format!(r#"{{"error":{{"type":"usage_limit_reached","message":"no",{body}}}}}"#);
+            let miss = refused(429, &HeaderMap::new(), &body, now);
+            let Miss::Failed { class, refusal, .. } = miss else { unreachable!() };
+            assert_eq!((class, refusal.unwrap()), (FailureClass::Quota, late), "{body}");
+        }
         let credit =
             r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
         assert_eq!(class(&refused(400, &HeaderMap::new(), credit, now)), FailureClass::Quota);

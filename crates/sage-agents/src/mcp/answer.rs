@@ -58,7 +58,8 @@ impl ToolFailure {
 
 impl From<ToolFailure> for Miss {
     fn from(failure: ToolFailure) -> Miss {
-        Miss::Failed { class: failure.class, message: failure.message, refusal: failure.refusal }
+        let ToolFailure { class, message, refusal } = failure;
+        Miss::Failed { class, cause: None, message, refusal }
     }
 }
 

@@ -31,7 +31,7 @@ pub use keeper::{KEEPER_ARG, is_passing, keeper_main};
 pub use orphan::{OWNER_VARIABLE, owner_mark, sweep_orphans};
 pub use report::Report;
 pub use resident::Resident;
-pub use run::{End, Finished, Limits, run};
+pub use run::{End, Finished, Limits, Sinks, run};
 pub use signal::signal_name;
 pub use spawn::Spec;
 pub(crate) use spawn::hold_spawns;

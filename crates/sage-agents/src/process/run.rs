@@ -78,14 +78,27 @@ pub struct Finished {
     pub stderr: Captured,
 }
 
-/// Runs `spec`; `on_stdout` sees every chunk of the output as it comes.
+type Sink<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+
+/// Who sees every chunk of the output as it comes.
+pub struct Sinks<'a> {
+    pub stdout: Sink<'a>,
+    pub stderr: Sink<'a>,
+}
+
+impl std::fmt::Debug for Sinks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sinks").finish_non_exhaustive()
+    }
+}
+
 pub async fn run(
     keeper: &Path,
     spec: &Spec,
     limits: &Limits,
     marker: &Marker,
     cx: &StepCx,
-    on_stdout: &mut (dyn FnMut(&[u8]) + Send),
+    sinks: Sinks<'_>,
 ) -> Finished {
     let inherited = cx.children_lock.iter().chain(&cx.proofs);
     match spawn(keeper, spec, inherited.map(Arc::as_ref)) {
@@ -94,7 +107,7 @@ pub async fn run(
             let start_time = tree::start_time(pid).unwrap_or_default();
             (cx.progress)(Progress::Spawned { pid, start_time });
             let measuring = meter::measure(pid);
-            let finished = Supervisor::new(spawned, pid, limits, cx).supervise(marker, on_stdout).await;
+            let finished = Supervisor::new(spawned, pid, limits, cx).supervise(marker, sinks).await;
             cx.crowd.lost(measuring.finish());
             finished
         }
@@ -180,13 +193,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    async fn supervise(mut self, marker: &Marker, on_stdout: &mut (dyn FnMut(&[u8]) + Send)) -> Finished {
+    async fn supervise(mut self, marker: &Marker, mut sinks: Sinks<'_>) -> Finished {
         let status = loop {
             self.hold_clocks();
             let input = self.next_input().await;
             match input {
-                Input::Stdout => self.read_stdout(on_stdout),
-                Input::Stderr => self.read_stderr(),
+                Input::Stdout => self.read_stdout(sinks.stdout),
+                Input::Stderr => self.read_stderr(sinks.stderr),
                 Input::Lifeline => self.read_report(|lifeline, buffer| lifeline.try_read(buffer)),
                 Input::Stop => self.obey_stop(),
                 Input::Tick => self.check_deadlines(),
@@ -197,9 +210,9 @@ impl<'a> Supervisor<'a> {
         self.read_report(|lifeline, buffer| Ok(rustix::io::read(lifeline, buffer)?));
         let kept_its_word = status.is_ok_and(|status| status.success());
         let swept = if kept_its_word { Ok(Swept::default()) } else { self.sweep(marker).await };
-        self.drain(on_stdout).await;
-        self.stdout.flush(on_stdout);
-        self.stderr.flush(&mut |_| {});
+        self.drain(&mut sinks).await;
+        self.stdout.flush(sinks.stdout);
+        self.stderr.flush(sinks.stderr);
         let end = self.end(kept_its_word, swept);
         Finished { end, stdout: self.stdout.capture.finish(), stderr: self.stderr.capture.finish() }
     }
@@ -236,14 +249,14 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn read_stdout(&mut self, on_stdout: &mut (dyn FnMut(&[u8]) + Send)) {
-        if self.stdout.read(on_stdout) {
+    fn read_stdout(&mut self, sink: Sink<'_>) {
+        if self.stdout.read(sink) {
             self.alive();
         }
     }
 
-    fn read_stderr(&mut self) {
-        if self.stderr.read(&mut |_| {}) {
+    fn read_stderr(&mut self, sink: Sink<'_>) {
+        if self.stderr.read(sink) {
             self.alive();
         }
     }
@@ -363,15 +376,15 @@ impl<'a> Supervisor<'a> {
         tokio::task::spawn_blocking(move || sweep_marked(&marker, Some(session))).await
     }
 
-    async fn drain(&mut self, on_stdout: &mut (dyn FnMut(&[u8]) + Send)) {
+    async fn drain(&mut self, sinks: &mut Sinks<'_>) {
         let both = async {
             while self.stdout.pipe.is_some() {
                 readable(self.stdout.pipe.as_ref()).await;
-                self.read_stdout(on_stdout);
+                self.read_stdout(sinks.stdout);
             }
             while self.stderr.pipe.is_some() {
                 readable(self.stderr.pipe.as_ref()).await;
-                self.read_stderr();
+                self.read_stderr(sinks.stderr);
             }
         };
         let _ = tokio::time::timeout(DRAIN_PATIENCE, both).await;

@@ -11,7 +11,7 @@ use sage_core::port::{StepCall, StepCx, StopSignal};
 
 use crate::executor::ExecutorConfig;
 use crate::outcome::{Miss, exit_code, exit_message};
-use crate::process::{self, Limits, Marker, Spec};
+use crate::process::{self, Limits, Marker, Sinks, Spec};
 
 /// A large checkout on a slow disk takes minutes; what takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -122,7 +122,8 @@ impl Git {
             timeout: Some(PATIENCE),
             idle_timeout: None,
         };
-        let finished = process::run(&self.keeper, &spec, &limits, &self.marker, &self.cx, &mut |_| {}).await;
+        let sinks = Sinks { stdout: &mut |_| {}, stderr: &mut |_| {} };
+        let finished = process::run(&self.keeper, &spec, &limits, &self.marker, &self.cx, sinks).await;
         match exit_code(&finished.end)? {
             0 => Ok(Ok(finished.stdout.text.trim_end().to_string())),
             code => {

@@ -131,9 +131,9 @@ fn comes_again_soon(outcome: &StepOutcome) -> bool {
 
 fn unkept(miss: Miss, result: serde_json::Value, usage: Usage) -> StepOutcome {
     let miss = match miss {
-        Miss::Failed { class, message, refusal } => {
+        Miss::Failed { class, cause, message, refusal } => {
             let message = format!("the step succeeded, but its work could not be committed: {message}");
-            Miss::Failed { class, message, refusal }
+            Miss::Failed { class, cause, message, refusal }
         }
         Miss::Stopped => Miss::failed(FailureClass::Transient, "the step's work could not be committed"),
     };

@@ -79,7 +79,7 @@ impl Settling {
 
     async fn commit(&self) -> Result<(), Miss> {
         if !self.record.path.is_dir() {
-            return Err(Miss::invalid(format!(
+            return Err(Miss::unfit(format!(
                 "the step removed its worktree `{}`",
                 self.record.path.display()
             )));

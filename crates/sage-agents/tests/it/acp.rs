@@ -539,7 +539,7 @@ async fn a_program_that_is_not_one_is_told_apart() {
     with(&["sh", "-c", "echo wrong flag >&2; exit 2"])
         .run()
         .await
-        .failed(FailureClass::Failed)
+        .failed(FailureClass::Invalid)
         .says("did not start: exit code 2: wrong flag");
     with(&["true"]).run().await.failed(FailureClass::Lost).says("without an answer");
     with(&[]).run().await.failed(FailureClass::Invalid).says("has no `command`");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sage_agents::{AgentConfig, Executor, ExecutorConfig};
-use sage_core::policy::FailureClass;
+use sage_core::policy::{Cause, FailureClass};
 use sage_core::port::{
     BoxFuture, Progress, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, StopSignal, Usage,
 };
@@ -185,6 +185,16 @@ impl Bench {
         used.collect()
     }
 
+    /// What was said about the use of the account: window and percent, in the order of the reports.
+    pub fn allowances(&self) -> Vec<(String, u32)> {
+        let progress = self.progress.lock().unwrap();
+        let told = progress.iter().filter_map(|it| match it {
+            Progress::Allowance(told) => Some((told.window.clone(), told.used_percent)),
+            _ => None,
+        });
+        told.collect()
+    }
+
     pub fn spawned_pid(&self) -> Option<u32> {
         self.progress.lock().unwrap().iter().find_map(|it| match it {
             Progress::Spawned { pid, start_time } => {
@@ -220,9 +230,9 @@ impl Outcome {
     #[track_caller]
     pub fn failed(self, wanted: FailureClass) -> Failure {
         match self.0 {
-            StepOutcome::Failed { class, message, partial, usage, refusal } => {
+            StepOutcome::Failed { class, cause, message, partial, usage, refusal } => {
                 assert_eq!(class, wanted, "{message}");
-                Failure { message, partial: partial.unwrap_or_default(), usage, refusal }
+                Failure { cause, message, partial: partial.unwrap_or_default(), usage, refusal }
             }
             other => panic!("not a failure: {other:?}"),
         }
@@ -236,6 +246,7 @@ impl Outcome {
 
 #[derive(Debug)]
 pub struct Failure {
+    pub cause: Option<Cause>,
     pub message: String,
     pub partial: Value,
     pub usage: Usage,
@@ -243,6 +254,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    #[track_caller]
+    pub fn because_of(self, cause: Cause) -> Failure {
+        assert_eq!(self.cause, Some(cause), "{}", self.message);
+        self
+    }
+
     #[track_caller]
     pub fn says(self, part: &str) -> Failure {
         assert!(self.message.contains(part), "`{part}` is not in: {}", self.message);

@@ -1,6 +1,6 @@
 //! MCP servers of the real Claude Code: those that were ordered, and they must be there.
 
-use sage_core::policy::FailureClass;
+use sage_core::policy::{Cause, FailureClass};
 use serde_json::json;
 
 use crate::claude_desk::{Desk, tool};
@@ -27,7 +27,8 @@ async fn a_server_that_does_not_start_fails_the_turn_before_anything_is_spent() 
     let Some(desk) = Desk::new(json!([{"text": "never"}])) else { return };
     let good = json!({"command": "/bin/sh", "args": ["-c", SERVER]});
     let desk = desk.server("good", good).server("bad", json!({"command": "/no/such/server"}));
-    desk.run().await.failed(FailureClass::Transient).says("MCP server `bad` is failed").says("`mcpServers`");
+    let failure = desk.run().await.failed(FailureClass::Invalid).because_of(Cause::Setup);
+    failure.says("MCP server `bad` is failed").says("`mcpServers`");
     assert!(desk.llm.prompts().is_empty());
 }
 

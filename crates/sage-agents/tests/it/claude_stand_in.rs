@@ -37,6 +37,35 @@ async fn a_program_that_stays_after_its_result_is_ended_and_the_result_counts() 
     assert_eq!(bench.run().await.succeeded(), "fine");
 }
 
+/// What Claude Code said of a used-up subscription before it had events for it, in each of its forms.
+// covers: R7
+#[tokio::test]
+async fn an_epoch_in_words_is_when_a_subscription_is_full_again() {
+    let said = "Claude AI usage limit reached|4102444800";
+    let result = |error: bool, extra: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":{error},"result":"{said}","num_turns":1{extra}}}"#
+        )
+    };
+    let limit = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"SAID"}]},"error":"rate_limit","is_api_error_message":true}"#;
+    let thrown = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["SAID"],"num_turns":0}"#;
+    let line = |text: &str| format!("read -r prompt; echo '{}'", text.replace("SAID", said));
+    for script in [
+        line(&result(true, "")),
+        format!("{}; echo '{}'", line(limit), result(true, "")),
+        line(&result(true, r#","api_error_status":429"#)),
+        line(&result(false, "")),
+        line(thrown),
+        format!("echo '{said}' >&2; exit 1"),
+    ] {
+        let failure = stand_in(&script).run().await.failed(FailureClass::Quota);
+        assert_eq!(failure.refusal.unwrap().reset_at_ms, Some(4_102_444_800_000), "{script}");
+    }
+    // An answer that speaks of it is an answer.
+    let about = result(false, "").replace(said, &format!("it prints `{said}`"));
+    assert!(stand_in(&line(&about)).run().await.succeeded().as_str().unwrap().contains("it prints"));
+}
+
 #[tokio::test]
 async fn its_input_ends_after_the_result_and_not_before() {
     let bench = stand_in("read -r prompt; echo \"$prompt\" > told; RESULT; cat > rest; echo > ended");

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use sage_core::policy::FailureClass;
-use sage_core::port::{Continuity, Stop, Usage};
+use sage_core::policy::{Cause, FailureClass};
+use sage_core::port::{Continuity, Refusal, Stop, Usage};
 use serde_json::{Value, json};
 
 use crate::bench::{kill, until};
@@ -24,12 +24,20 @@ fn long_command() -> Value {
         "usage": {"input_tokens": 100, "output_tokens": 10}})
 }
 
+fn unknown_model() -> Value {
+    let error = json!({"type": "invalid_request_error", "code": "model_not_found",
+        "message": "The model `x` does not exist"});
+    json!({"status": 404, "body": {"error": error}})
+}
+
 // covers: R7
 #[tokio::test]
 async fn what_a_model_refuses_has_its_class() {
     let Some(mut codex) = Codex::new(json!([])) else { return };
     for (turn, class, says) in [
         (json!({"status": 400, "message": "no such field"}), FailureClass::Invalid, "no such field"),
+        (unknown_model(), FailureClass::Invalid, "does not exist"),
+        (json!({"status": 413, "message": "too large"}), FailureClass::Invalid, "too large"),
         (json!({"status": 401}), FailureClass::Auth, "codex login"),
         (json!({"status": 429}), FailureClass::RateLimit, "429"),
         (json!({"status": 500}), FailureClass::Transient, "high demand"),
@@ -42,6 +50,7 @@ async fn what_a_model_refuses_has_its_class() {
         codex.bench.call.key = turn.to_string();
         let failure = codex.run().await.failed(class).says(says);
         assert_eq!(codex.llm.prompts().len(), 1, "{turn}: it was tried again");
+        assert_eq!(failure.cause, (class == FailureClass::Invalid).then_some(Cause::Endpoint), "{turn}");
         if matches!(class, FailureClass::Auth | FailureClass::RateLimit) {
             assert_eq!(failure.usage.total(), 0);
             assert_ne!(failure.usage, Usage::default(), "nothing was used, and that is known");
@@ -60,13 +69,88 @@ async fn a_used_up_quota_says_when_it_is_full_again() {
     assert_eq!(failure.refusal.and_then(|refusal| refusal.reset_at_ms), Some(4_102_444_800_000));
 }
 
+/// Without a header, only the words have the time: a minute of it, in codex's own time zone.
+// covers: R7
+#[tokio::test]
+async fn a_used_up_quota_may_say_so_in_words_only() {
+    let body =
+        |at: Value| json!({"error": {"type": "usage_limit_reached", "message": "no", "resets_at": at}});
+    let refused = |at: u64| json!([{"status": 429, "body": body(at.into())}]);
+    let Some(mut codex) = Codex::new(refused(4_102_444_801)) else { return };
+    for zone in ["UTC", "Asia/Kolkata"] {
+        codex.bench.config.agents.get_mut("codex").unwrap().env.insert("TZ".into(), zone.into());
+        codex.bench.call.key = zone.into();
+        let failure = codex.run().await.failed(FailureClass::Quota).says("ry again at Jan 1st, 2100");
+        assert_eq!(failure.refusal.unwrap().reset_at_ms, Some(4_102_444_860_000), "{zone}");
+    }
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    codex.script(refused(now_s + 60));
+    codex.bench.call.key = "soon".into();
+    let reset = codex.run().await.failed(FailureClass::Quota).refusal.unwrap().reset_at_ms.unwrap() / 1_000;
+    assert!((now_s + 60..=now_s + 120).contains(&reset), "{reset} and {now_s}");
+}
+
+// covers: R18
+#[tokio::test]
+async fn the_use_of_the_account_is_told_before_it_is_used_up() {
+    let headers = json!({"x-codex-primary-used-percent": "62", "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": "4102444800", "x-codex-secondary-used-percent": "12",
+        "x-codex-secondary-window-minutes": "10080", "x-codex-secondary-reset-at": "4102444800"});
+    let Some(codex) = Codex::new(json!([{"text": "fine", "headers": headers}])) else { return };
+    codex.answers().await;
+    assert_eq!(codex.bench.allowances(), [("5-hour".to_string(), 62), ("7-day".to_string(), 12)]);
+}
+
+/// Codex tells its events not how long it was asked to wait, but its log does.
+// covers: R7
+#[tokio::test]
+async fn a_rate_limit_is_told_with_the_time_that_the_endpoint_named() {
+    let slow_down = json!({"status": 429, "headers": {"retry-after": "7"}});
+    let Some(codex) = Codex::new(json!([slow_down])) else { return };
+    let codex = codex.tries_again(5);
+    let failure = codex.run().await.failed(FailureClass::RateLimit).says("exceeded retry limit");
+    assert!(failure.message.starts_with("exceeded"), "{}", failure.message);
+    assert_eq!(codex.llm.prompts().len(), 1);
+    let Refusal { retry_after_ms, reset_at_ms } = failure.refusal.unwrap();
+    assert!(retry_after_ms.is_some_and(|ms| (6_900..=7_000).contains(&ms)), "{retry_after_ms:?}");
+    assert_eq!(reset_at_ms, None);
+    // What makes codex log is not seen by the commands that it runs.
+    let look = json!({"tool": {"name": "exec_command", "input": {"cmd": "echo \"log: $RUST_LOG.\" > seen"}}});
+    codex.script(json!([look, {"text": "done"}]));
+    assert_eq!(codex.answers().await.0, "done");
+    assert_eq!(codex.bench.read("seen"), "log: .\n");
+}
+
+/// Who has settings of their own for the environment of commands keeps them, and codex does the waiting.
+// covers: R7
+#[tokio::test]
+async fn without_its_log_codex_waits_itself() {
+    let slow_down = json!({"status": 429, "headers": {"retry-after": "2"}});
+    let Some(codex) = Codex::new(json!([slow_down, {"text": "done"}])) else { return };
+    let codex = codex.tries_again(5);
+    let own = "[shell_environment_policy]\nexclude = [\"MINE\"]\n";
+    std::fs::write(codex.home.path().join("config.toml"), own).unwrap();
+    assert_eq!(codex.answers().await.0, "done");
+    let times: Vec<u64> = codex.llm.requests().iter().map(|request| request["t"].as_u64().unwrap()).collect();
+    assert_eq!(times.len(), 2);
+    assert!(times[1] - times[0] >= 1_900, "{times:?}");
+}
+
 // covers: R7
 #[tokio::test]
 async fn a_refusal_is_not_tried_again_behind_the_engines_back() {
-    let Some(codex) = Codex::new(json!([{"status": 429}])) else { return };
-    let codex = codex.tries_again(5);
+    let Some(mut codex) = Codex::new(json!([{"status": 429}])) else { return };
+    codex = codex.tries_again(5);
     codex.run().await.failed(FailureClass::RateLimit).says("429");
     assert!(codex.llm.prompts().len() <= 2, "{} requests", codex.llm.prompts().len());
+    for (status, class) in [(413, FailureClass::Invalid), (401, FailureClass::Auth)] {
+        codex.script(json!([{"status": status}]));
+        codex.bench.call.key = status.to_string();
+        let failure = codex.run().await.failed(class);
+        assert!(failure.message.starts_with("unexpected status"), "{}", failure.message);
+        // The next one may be on its way when codex is told to end.
+        assert!(codex.llm.prompts().len() <= 2, "{status}: {} requests", codex.llm.prompts().len());
+    }
     // A broken stream is the business of codex: it goes on where it was.
     codex.script(json!([{"drop": true, "text": "half"}, {"text": "whole"}]));
     assert_eq!(codex.answers().await.0, "whole");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Payload;
-use crate::port::{AskKind, Continuity};
+use crate::port::{Allowance, AskKind, Continuity};
 
 /// A running agent asks for permission.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -72,6 +72,15 @@ pub struct StepPreempted {
     pub attempt: u32,
     /// The step or run that it makes way for.
     pub by: String,
+}
+
+/// An agent tells how much of its account's allowance is used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountUsed {
+    pub agent: String,
+    #[serde(flatten)]
+    pub allowance: Allowance,
 }
 
 /// The session that an attempt belongs to.

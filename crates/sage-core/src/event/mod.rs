@@ -26,7 +26,7 @@ pub use run::*;
 
 use crate::budget::Amount;
 use crate::digest::Digest;
-use crate::policy::FailureClass;
+use crate::policy::{Cause, FailureClass};
 use crate::port::Usage;
 
 /// Version of the fold; the first event of a run carries the one that wrote it. Since 2, scripts and workflows
@@ -126,6 +126,8 @@ events! {
     StepSession = "step.session",
     /// A running agent makes way for urgent work.
     StepPreempted = "step.preempted",
+    /// How much of an account's allowance is used.
+    AccountUsed = "account.used",
     /// No progress for too long.
     StepStalled = "step.stalled",
     /// A target takes no calls for now.
@@ -261,12 +263,15 @@ pub struct StepFinished {
     /// Only where its output is not where the template says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<Aside>,
+    /// Of a failure whose class alone does not say what it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        let (spent, filtered, estimate, crowded, aside) = (None, None, None, None, None);
-        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded, aside }
+        let (spent, filtered, estimate, crowded, aside, cause) = (None, None, None, None, None, None);
+        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded, aside, cause }
     }
 }
 

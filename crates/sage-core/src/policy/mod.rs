@@ -3,6 +3,7 @@
 //! Pure data and arithmetic. Randomness (jitter) is an argument, never drawn here.
 
 mod cache;
+mod cause;
 mod fallback;
 mod hedge;
 mod retry;
@@ -12,6 +13,7 @@ mod system;
 use serde::{Deserialize, Serialize};
 
 pub use cache::CachePolicy;
+pub use cause::Cause;
 pub use fallback::{Alternative, Fallback, FallbackOn};
 pub use hedge::Hedge;
 pub use retry::{Backoff, Jitter, Retry, RetryBudget};

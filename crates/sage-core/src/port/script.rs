@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::digest::Digest;
-use crate::policy::FailureClass;
+use crate::policy::{Cause, FailureClass};
 
 /// Whose words a script uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +125,7 @@ pub enum CallOutcome {
     Value(Text),
     Failed {
         class: FailureClass,
+        cause: Option<Cause>,
         message: String,
     },
     /// It was stopped or skipped by a person or the engine.

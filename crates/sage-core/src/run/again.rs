@@ -131,7 +131,7 @@ impl Run {
         let (End::Failed { class, message, partial }, true) = (end, workflow || self.wants_retry(id)) else {
             return Err(self.misfit("step.returned", id));
         };
-        let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
+        let failure = Failure { partial: partial.clone(), ..Failure::new(*class, message.clone()) };
         self.step_mut(id).failure = Some(Box::new(failure));
         let mut queue = Vec::new();
         if self.wants_retry(id) {

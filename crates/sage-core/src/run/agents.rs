@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::event::*;
 use crate::policy::FailureClass;
-use crate::port::Continuity;
+use crate::port::{Allowance, Continuity};
 use crate::run::{FoldError, Output, Run, State, StepId};
 use crate::template::Kind;
 
@@ -29,8 +29,9 @@ pub struct OpenAsk {
 
 impl Run {
     pub(super) fn is_of_agents(event: &Event) -> bool {
-        use Event::{StepAsked, StepPermitted, StepPreempted, StepSession};
-        matches!(event, StepAsked(_) | StepPermitted(_) | StepSession(_) | StepPreempted(_))
+        use Event::{AccountUsed, StepAsked, StepPermitted, StepPreempted, StepSession};
+        let of_steps = matches!(event, StepAsked(_) | StepPermitted(_) | StepSession(_) | StepPreempted(_));
+        of_steps || matches!(event, AccountUsed(_))
     }
 
     pub(super) fn apply_agents(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
@@ -60,6 +61,10 @@ impl Run {
                     self.step_mut(id).session = Some(Arc::from(told.session.as_str()));
                 }
             }
+            Event::AccountUsed(used) => {
+                let key = (used.agent.clone(), used.allowance.window.clone());
+                self.allowances.insert(key, used.allowance.clone());
+            }
             Event::StepPreempted(preempted) => {
                 let id = self.named("step.preempted", &preempted.step)?;
                 self.step_mut(id).preempted = true;
@@ -68,6 +73,18 @@ impl Run {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What agents have said about the use of their accounts, by agent and window; those that are over by now are
+    /// left out.
+    pub fn allowances(&self) -> impl Iterator<Item = (&str, &Allowance)> {
+        let counts = |it: &Allowance| it.reset_at_ms.is_none_or(|reset_at_ms| reset_at_ms > self.updated_ms);
+        self.allowances.iter().filter(move |(_, it)| counts(it)).map(|((agent, _), it)| (agent.as_str(), it))
+    }
+
+    /// What an agent has last said about one window.
+    pub fn allowance(&self, agent: &str, window: &str) -> Option<&Allowance> {
+        self.allowances.get(&(agent.to_string(), window.to_string()))
     }
 
     /// An attempt that has ended waits for no answer.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::event::*;
 use crate::plan::{Plan, PlanError};
-use crate::policy::FailureClass;
+use crate::policy::{Cause, FailureClass};
 use crate::run::step::{Failure, Output, Running, State};
 use crate::run::{HashMap, PhaseId, Run, Status, StepId, Tally};
 
@@ -81,6 +81,7 @@ impl Run {
             parked: Default::default(),
             changed: Default::default(),
             asks: Vec::new(),
+            allowances: Default::default(),
             scripts: Default::default(),
             to_stop: Default::default(),
             to_repeat: Default::default(),
@@ -253,10 +254,12 @@ impl Run {
                 self.unchecked(id, message, partial.as_ref())
             }
             End::Failed { class, message, partial } => {
-                let failure = Failure { class: *class, message: message.clone(), partial: partial.clone() };
-                self.judged(id, *class, message);
+                let (class, cause, message, partial) =
+                    (*class, event.cause, message.clone(), partial.clone());
+                self.judged(id, class, cause, &message);
+                let failure = Failure { class, cause, message, partial };
                 self.step_mut(id).failure = Some(Box::new(failure));
-                self.count_failure(id, *class);
+                self.count_failure(id, class);
                 self.settle(id, State::Failed, now);
             }
             End::Stopped if stopping => self.settle(id, State::Cancelled, now),
@@ -277,10 +280,10 @@ impl Run {
     }
 
     /// An attempt came to an end that everybody knows. Only what is wrong with its answer is worth telling.
-    fn judged(&mut self, id: StepId, class: FailureClass, message: &str) {
+    fn judged(&mut self, id: StepId, class: FailureClass, cause: Option<Cause>, message: &str) {
         let step = self.step_mut(id);
         step.unknown = false;
-        if class == FailureClass::Invalid {
+        if class == FailureClass::Invalid && !cause.is_some_and(Cause::is_terminal) {
             step.verdict = Some(message.into());
         }
     }
@@ -334,8 +337,8 @@ impl Run {
         self.count_failure(id, event.class);
         self.tally.retries += 1;
         self.step_mut(id).life_ms += event.ms;
-        let failure = Failure { class: event.class, message: event.message.clone(), partial: None };
-        self.judged(id, event.class, &event.message);
+        let failure = Failure::new(event.class, event.message.clone());
+        self.judged(id, event.class, None, &event.message);
         // An answer that did not fit is asked for once more, whatever the retry policy is.
         let counts = event.class != FailureClass::Invalid || self.operation(id).retry.covers(event.class);
         let step = self.step_mut(id);
@@ -362,7 +365,7 @@ impl Run {
         let failure = || {
             let said = event.message.as_deref().map(|m| format!(": {m}")).unwrap_or_default();
             let message = format!("rejected by {}{said}", event.by);
-            Some(Box::new(Failure { class: crate::policy::FailureClass::Rejected, message, partial: None }))
+            Some(Box::new(Failure::new(FailureClass::Rejected, message)))
         };
         match &self.step(id).state {
             State::Running(running) if running.ask.is_some() && !rejected && self.stands_in(id) => {

@@ -348,7 +348,8 @@ impl Run {
                 State::Succeeded
             }
             End::Failed { class, message, partial } => {
-                self.step_mut(script).failure = Some(Box::new(Failure { class, message, partial }));
+                self.step_mut(script).failure =
+                    Some(Box::new(Failure { partial, ..Failure::new(class, message) }));
                 if self.may_retry(script, class) {
                     return;
                 }

@@ -76,10 +76,10 @@ impl Run {
     }
 
     pub(super) fn unchecked(&mut self, id: StepId, message: &str, partial: Option<&Payload>) {
-        let (class, message) = (FailureClass::Unchecked, message.to_string());
+        let failure = Failure { partial: partial.cloned(), ..Failure::new(FailureClass::Unchecked, message) };
         let step = self.step_mut(id);
         step.unknown = false;
-        step.failure = Some(Box::new(Failure { class, message, partial: partial.cloned() }));
+        step.failure = Some(Box::new(failure));
         self.transition(id, State::Unknown);
     }
 

@@ -63,8 +63,8 @@ impl Run {
         }
         self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(id, event.class);
-        let (class, message) = (event.class, event.message.clone());
-        let failure = Failure { class, message, partial: event.partial.clone() };
+        let failure =
+            Failure { partial: event.partial.clone(), ..Failure::new(event.class, event.message.clone()) };
         self.step_mut(id).failure = Some(Box::new(failure));
         if stopping {
             self.settle(id, State::Cancelled, now);

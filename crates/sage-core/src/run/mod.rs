@@ -62,7 +62,7 @@ use crate::budget::{Cap, Ledger};
 use crate::digest::Digest;
 use crate::event::{ForkedFrom, Frozen, LimitsChanged, LoopTime, PauseReason, Payload, Settings};
 use crate::plan::Plan;
-use crate::port::Usage;
+use crate::port::{Allowance, Usage};
 use crate::template::{Kind, Operation};
 use crate::verdict::Verdict;
 use demand::Demands;
@@ -238,6 +238,8 @@ pub struct Run {
     pub changed: LimitsChanged,
     /// Questions of running agents, oldest first.
     pub asks: Vec<OpenAsk>,
+    /// By agent and window.
+    allowances: BTreeMap<(String, String), Allowance>,
     /// Scripts that have begun and have not ended.
     scripts: BTreeSet<StepId>,
     to_stop: BTreeSet<StepId>,

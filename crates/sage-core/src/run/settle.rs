@@ -170,8 +170,7 @@ impl Run {
             State::Cancelled
         } else if failed > allowed {
             let message = format!("{failed} of {} items failed", items.len());
-            self.step_mut(fan).failure =
-                Some(Box::new(Failure { class: FailureClass::Failed, message, partial: None }));
+            self.step_mut(fan).failure = Some(Box::new(Failure::new(FailureClass::Failed, message)));
             State::Failed
         } else {
             let outputs = items.iter().map(|&id| self.step(id).output.clone()).collect();
@@ -432,7 +431,7 @@ impl Run {
         let missed = scope.phases.iter().filter(|&&p| self.phase(p).judged == Some(Judgement::Missed));
         let names: Vec<String> = missed.map(|&p| self.phase(p).label(&scope.plan)).collect();
         let message = format!("phase {} did not reach its join", names.join(", "));
-        Box::new(Failure { class: FailureClass::Failed, message, partial: None })
+        Box::new(Failure::new(FailureClass::Failed, message))
     }
 
     /// Results by phase and operation, the newest round's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::budget::Amount;
 use crate::digest::Digest;
 use crate::event::{Aside, Ask, Payload};
-use crate::policy::FailureClass;
+use crate::policy::{Cause, FailureClass};
 use crate::port::Usage;
 use crate::run::{ActiveTime, Called, Calls, DemandId, PhaseId, ScopeId};
 
@@ -107,8 +107,15 @@ pub struct Beside {
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub class: FailureClass,
+    pub cause: Option<Cause>,
     pub message: String,
     pub partial: Option<Payload>,
+}
+
+impl Failure {
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
+        Failure { class, cause: None, message: message.into(), partial: None }
+    }
 }
 
 #[derive(Debug)]

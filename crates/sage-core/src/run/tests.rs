@@ -1,6 +1,7 @@
 //! The fold by itself: events in, states and wishes out.
 
 mod calls;
+mod causes;
 mod checks;
 mod figures;
 mod rounds;

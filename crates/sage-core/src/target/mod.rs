@@ -78,6 +78,8 @@ pub struct CallReport {
     /// `None`: it succeeded, or we stopped it ourselves (`stopped`).
     pub failure: Option<FailureClass>,
     pub stopped: bool,
+    /// The failure is the agent's program's or the step's own. It says nothing about the provider and the model.
+    pub own: bool,
     pub ms: u64,
     /// As it was admitted with: `usage` replaces it.
     pub estimate: Estimate,

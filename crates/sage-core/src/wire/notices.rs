@@ -1,6 +1,10 @@
 //! What people should know about a run although nothing failed.
 
+use serde::{Deserialize, Serialize};
+
+use super::rfc3339;
 use crate::event::Aside;
+use crate::port::Allowance;
 use crate::run::{Output, Run};
 
 /// Outputs that are not where the template says, in the order of the steps.
@@ -13,5 +17,41 @@ pub fn asides(run: &Run) -> impl Iterator<Item = &Aside> {
 }
 
 pub fn notices(run: &Run) -> Vec<String> {
-    asides(run).map(Aside::to_string).collect()
+    let near = run.allowances().filter(|(_, allowance)| allowance.is_near());
+    let near = near.map(|(agent, allowance)| allowance_text(agent, allowance));
+    asides(run).map(Aside::to_string).chain(near).collect()
+}
+
+/// `claude has used 87% of its 5-hour limit, which resets at 2026-11-18T05:20:58.000Z`
+pub fn allowance_text(agent: &str, allowance: &Allowance) -> String {
+    let Allowance { window, used_percent, reset_at_ms, .. } = allowance;
+    let resets = reset_at_ms.map(|at| format!(", which resets at {}", rfc3339(at))).unwrap_or_default();
+    format!("{agent} has used {used_percent}% of its {window} limit{resets}")
+}
+
+/// How much of an agent's account is used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllowanceView {
+    pub agent: String,
+    pub window: String,
+    pub used_percent: u32,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub resets_at: Option<String>,
+    /// The agent itself warns that little is left.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub warning: bool,
+}
+
+impl AllowanceView {
+    pub fn all(run: &Run) -> Vec<AllowanceView> {
+        let view = |(agent, it): (&str, &Allowance)| AllowanceView {
+            agent: agent.to_string(),
+            window: it.window.clone(),
+            used_percent: it.used_percent,
+            resets_at: it.reset_at_ms.map(rfc3339),
+            warning: it.warning,
+        };
+        run.allowances().map(view).collect()
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use sage_core::target::{CallReport, Estimate, Transition};
+use sage_core::target::{BreakerPolicy, CallReport, Estimate, Transition};
 
 use super::member::Seat;
 use super::place::Scope;
@@ -62,7 +62,8 @@ impl Permit {
 
     /// Records how the attempt ended on all of its targets. `probe`, `in_flight` and `estimate` are filled in.
     ///
-    /// A provider's refusal is about its account: it says nothing about the agent and the model that asked.
+    /// A provider's refusal is about its account: it says nothing about the agent and the model that asked. A
+    /// program that crashes says nothing about its provider, unless `on` of the provider's breaker says so.
     pub fn report(&self, report: &CallReport, now_ms: u64) -> Vec<(String, Transition)> {
         let mut transitions = Vec::new();
         let Some(seat) = &self.seat else {
@@ -84,6 +85,9 @@ impl Permit {
                 ..report.clone()
             };
             let policy = seat.limits.policy(&call.target);
+            let spared =
+                report.own && is_remote(&call.target) && policy.breaker.on == BreakerPolicy::default().on;
+            let report = if spared { CallReport { failure: None, stopped: true, ..report } } else { report };
             let told = state.record(&call.target, policy, &report, now_ms);
             transitions.extend(told.into_iter().map(|transition| (call.target.clone(), transition)));
         }
@@ -94,6 +98,11 @@ impl Permit {
     pub(super) fn drop_probes(&mut self) {
         self.calls.iter_mut().for_each(|call| call.probe = None);
     }
+}
+
+/// What an agent's program only talks to.
+fn is_remote(target: &str) -> bool {
+    ["provider:", "model:"].iter().any(|kind| target.starts_with(kind))
 }
 
 impl Drop for Permit {

@@ -130,7 +130,7 @@ impl RunLoop {
     }
 
     fn failure_of(&self, id: StepId) -> Failure {
-        let unknown = || Failure { class: FailureClass::Failed, message: "failed".into(), partial: None };
+        let unknown = || Failure::new(FailureClass::Failed, "failed");
         self.run.step(id).failure.as_deref().cloned().unwrap_or_else(unknown)
     }
 

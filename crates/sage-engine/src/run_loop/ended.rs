@@ -11,7 +11,7 @@ use sage_core::event::{
     Aside, Crowded, End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished,
     StepParked, StepRetried,
 };
-use sage_core::policy::{FailureClass, FallbackOn, OnBudget};
+use sage_core::policy::{Cause, FailureClass, FallbackOn, OnBudget};
 use sage_core::port::{Refusal, Stop, Usage};
 use sage_core::run::{Failure, State, StepId};
 use sage_core::target::CallReport;
@@ -37,13 +37,13 @@ pub(super) struct Over {
     estimate: Option<Estimate>,
     pub crowded: Option<Crowded>,
     aside: Option<Aside>,
-    answered: bool,
+    cause: Option<Cause>,
 }
 
 impl RunLoop {
     pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
-        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside, answered } = ended;
+        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside, cause } = ended;
         if obstacle.is_none() && !matches!(end, End::Stopped) {
             self.relieve();
         }
@@ -52,7 +52,7 @@ impl RunLoop {
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
         let crowded = Crowded::of(live.crowd.total());
-        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside, answered };
+        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside, cause };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -88,12 +88,11 @@ impl RunLoop {
                 self.retry(over, RetryLevel::Attempt, FailureClass::Timeout, message, Some(0))
             }
             (Some(Ends::Ask | Ends::Yield), _) => self.finish(over, End::Stopped),
-            (Some(Ends::Fail(message)), _) => {
-                self.fail(over, Failure { class: FailureClass::Timeout, message, partial: None })
-            }
+            (Some(Ends::Fail(message)), _) => self.fail(over, Failure::new(FailureClass::Timeout, message)),
             (Some(Ends::Budget(message)), _) => self.over_budget(over, message),
             (None, End::Failed { class, message, partial }) => {
-                self.failed(over, Failure { class, message, partial })
+                let cause = over.cause;
+                self.failed(over, Failure { class, cause, message, partial })
             }
             (None, end) => self.finish(over, end),
         }
@@ -114,18 +113,20 @@ impl RunLoop {
         // What the machine lacks is not its targets' fault.
         let hindered = matches!(end, End::Failed { class: FailureClass::System, .. });
         let (failure, message) = match end {
-            // A check that says no is an answer: its targets work.
-            End::Failed { class, message, .. } if !hindered && !over.answered => {
+            // An answer that is not accepted is an answer: its targets work.
+            End::Failed { class, message, .. } if !hindered && over.cause != Some(Cause::Answer) => {
                 (Some(*class), message.clone())
             }
             _ => (None, String::new()),
         };
         // A stall or a budget that ended it: the first is the target's fault, the second is not.
         let stalled = matches!(live.ends, Some(Ends::Restart(_) | Ends::Ask | Ends::Fail(_)));
+        let failure = if stalled { Some(FailureClass::Timeout) } else { failure };
         let report = CallReport {
             probe: false,
-            failure: if stalled { Some(FailureClass::Timeout) } else { failure },
+            failure,
             stopped: !stalled && (hindered || matches!(end, End::Stopped)),
+            own: !stalled && self.run.kind(over.id) == Kind::Agent && is_own(failure, &over.usage),
             ms: over.ms,
             usage: over.usage.clone(),
             refusal: over.refusal,
@@ -144,15 +145,16 @@ impl RunLoop {
             self.gate.shut(targets.into_iter().filter(|target| target.starts_with("provider:")));
             return self.park(over, failure);
         }
-        match self.retry_level(id, failure.class, over.ms) {
+        match self.retry_level(id, &failure, over.ms) {
             Some(level) => {
                 let counts = self.run.operation(id).retry.covers(failure.class);
                 self.retry(over, level, failure.class, failure.message, (!counts).then_some(0))
             }
             None => {
                 let retry = &self.run.operation(id).retry;
+                let terminal = failure.cause.is_some_and(Cause::is_terminal);
                 let more = self.run.step(id).tries + 1 < retry.attempts && retry.covers(failure.class);
-                let spent = more && !self.within_retry_budget();
+                let spent = more && !terminal && !self.within_retry_budget();
                 let why = if spent { "; no retry: the run's retry budget is used up" } else { "" };
                 self.fail(over, Failure { message: failure.message + why, ..failure })
             }
@@ -165,13 +167,13 @@ impl RunLoop {
         let at_once = (over.ms < REFUSED_AT_ONCE_MS).then(Default::default);
         let spent = self.spent(over.id, over.attempt, &over.usage).or(at_once);
         let Over { id, attempt, ms, usage, crowded, .. } = over;
-        let Failure { class, message, partial } = failure;
+        let Failure { class, message, partial, .. } = failure;
         let step = self.run.step(id).path.clone();
         self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent, crowded }).map(drop)
     }
 
     fn over_budget(&mut self, over: Over, message: String) -> Result<(), LoopError> {
-        let failure = Failure { class: FailureClass::Budget, message, partial: None };
+        let failure = Failure::new(FailureClass::Budget, message);
         match self.run.plan().template.on_budget {
             OnBudget::Fail => self.fail(over, failure),
             OnBudget::Pause => self.park(over, failure),
@@ -180,7 +182,7 @@ impl RunLoop {
 
     /// No try is left: another way, or the end of the step.
     pub(super) fn fail(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
-        let Failure { class, message, partial } = failure;
+        let Failure { class, message, partial, .. } = failure;
         let id = over.id;
         let next = self.run.step(id).alternative.map_or(0, |at| at + 1) as usize;
         let helps =
@@ -198,8 +200,9 @@ impl RunLoop {
         let step = self.run.step(over.id).path.clone();
         let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
         let (crowded, aside) = (over.crowded, over.aside.filter(|_| matches!(end, End::Succeeded { .. })));
+        let cause = over.cause.filter(|_| matches!(end, End::Failed { .. }));
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, aside, ..finished })?;
+        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, aside, cause, ..finished })?;
         self.keep_after(seq, over.id);
         Ok(())
     }
@@ -221,24 +224,28 @@ impl RunLoop {
     }
 
     /// How far back the next try goes, or `None` if there is none.
-    fn retry_level(&self, id: StepId, class: FailureClass, ms: u64) -> Option<RetryLevel> {
-        let (operation, step) = (self.run.operation(id), self.run.step(id));
+    fn retry_level(&self, id: StepId, failure: &Failure, ms: u64) -> Option<RetryLevel> {
+        let (operation, step, class) = (self.run.operation(id), self.run.step(id), failure.class);
         let out_of_time = operation.step_timeout_ms.is_some_and(|limit| step.life_ms + ms >= limit);
-        if out_of_time || !self.within_retry_budget() {
+        let terminal = failure.cause.is_some_and(Cause::is_terminal);
+        if terminal || out_of_time || !self.within_retry_budget() {
             return None;
         }
         if class == FailureClass::Invalid && !operation.retry.covers(class) {
-            return self.asks_again(id).then_some(RetryLevel::Attempt);
+            let unfit = failure.cause == Some(Cause::Answer);
+            return (unfit && self.asks_again(id)).then_some(RetryLevel::Attempt);
         }
         // A script's other calls are not paid again because one failed.
         let whole_phase = self.run.phase(step.phase).restarts == 0 && step.call.is_none();
         operation.retry.level(step.tries + 1, class, whole_phase)
     }
 
-    /// An agent whose answer did not pass its checks is asked once more (DESIGN §6). That is no try of its own.
+    /// An agent whose answer did not pass its checks is asked once more (DESIGN §6). That is no try of its own, but
+    /// `retry: 1` means one attempt.
     fn asks_again(&self, id: StepId) -> bool {
         let reconsiders = |agent: &str| self.around.executor.reconsiders(agent);
         self.run.kind(id) == Kind::Agent
+            && self.run.operation(id).retry.attempts > 1
             && !self.run.step(id).asked_again
             && self.run.agent_of(id).is_some_and(reconsiders)
     }
@@ -282,6 +289,15 @@ impl RunLoop {
             },
         );
         Ok(())
+    }
+}
+
+/// Whether an agent's failure is its program's or the step's own: it crashed, or it worked and ran out of time.
+fn is_own(failure: Option<FailureClass>, usage: &Usage) -> bool {
+    match failure {
+        Some(FailureClass::Failed | FailureClass::Lost) => true,
+        Some(FailureClass::Timeout) => usage.total() > 0,
+        _ => false,
     }
 }
 

@@ -82,6 +82,7 @@ impl RunLoop {
                 }
                 Ok(())
             }
+            Progress::Allowance(allowance) => self.allowance_told(id, attempt, allowance),
             Progress::Session { id: session, continuity } => {
                 if !self.live.contains_key(&(id, attempt)) || self.run.step(id).gone {
                     return Ok(());

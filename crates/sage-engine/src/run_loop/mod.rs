@@ -12,6 +12,7 @@
 //! that demands it is durable; whatever is pending while an fdatasync runs goes into the next one.
 
 mod again;
+mod allowances;
 mod asks;
 mod attention;
 mod beside;

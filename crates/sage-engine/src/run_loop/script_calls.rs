@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sage_core::event::{End, StepCalled, StepNoted, StepRecalled, StepReturned};
-use sage_core::policy::FailureClass;
+use sage_core::policy::{Cause, FailureClass};
 use sage_core::port::script::{CallOutcome, Program, Settled, Text};
 use sage_core::run::{CallEnd, Calls, Output, State, StepId};
 
@@ -108,7 +108,8 @@ impl RunLoop {
     /// A call that cannot be one never becomes a step: it would be refused again in every turn.
     fn refuse_call(&mut self, id: StepId, number: u32, message: String) {
         let (at_ms, spent) = (self.run.updated_ms, self.run.tally.usage.total());
-        let outcome = CallOutcome::Failed { class: FailureClass::Invalid, message };
+        let outcome =
+            CallOutcome::Failed { class: FailureClass::Invalid, cause: Some(Cause::Setup), message };
         if let Some(script) = self.scripts.running.get_mut(&id) {
             script.tell(Settled { number, at_ms, spent, outcome }, None);
         }
@@ -127,11 +128,11 @@ impl RunLoop {
         match (&step.state, &step.output, &step.failure) {
             (State::Failed, _, Some(failure)) => {
                 let message = self.inner_failure(id).unwrap_or_else(|| failure.message.clone());
-                CallOutcome::Failed { class: failure.class, message }
+                CallOutcome::Failed { class: failure.class, cause: failure.cause, message }
             }
             (state, Some(output), _) if state.ok() => match self.text(output) {
                 Ok(text) => CallOutcome::Value(text),
-                Err(message) => CallOutcome::Failed { class: FailureClass::Lost, message },
+                Err(message) => CallOutcome::Failed { class: FailureClass::Lost, cause: None, message },
             },
             _ => CallOutcome::Cancelled,
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sage_core::digest::Digest;
 use sage_core::event::{End, StepExpanded, StepFinished, StepSkipped, StepStarted};
-use sage_core::policy::FailureClass;
+use sage_core::policy::{Cause, FailureClass};
 use sage_core::port::StepCall;
 use sage_core::run::{State, StepId};
 use sage_core::template::Kind;
@@ -89,7 +89,8 @@ impl RunLoop {
     pub(super) fn invalid(&mut self, id: StepId, message: String) -> Result<(), LoopError> {
         let (step, attempt) = (self.run.step(id).path.clone(), self.run.step(id).attempts);
         let end = End::Failed { class: FailureClass::Invalid, message, partial: None };
-        self.emit(StepFinished::new(step, attempt, end, 0, Default::default())).map(drop)
+        let finished = StepFinished::new(step, attempt, end, 0, Default::default());
+        self.emit(StepFinished { cause: Some(Cause::Setup), ..finished }).map(drop)
     }
 
     pub(super) fn begin(&mut self, id: StepId, start: Start) -> Result<(), LoopError> {

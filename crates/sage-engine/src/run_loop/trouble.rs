@@ -54,8 +54,7 @@ impl RunLoop {
         if let Obstacle::Lost(digest) = &obstacle
             && let Some(message) = self.cannot_make_again(digest)
         {
-            let class = FailureClass::Invalid;
-            return self.fail(over, Failure { class, message, partial: None });
+            return self.fail(over, Failure::new(FailureClass::Invalid, message));
         }
         let Over { id, attempt, ms, usage, crowded, .. } = over;
         let (step, class, message) =

@@ -137,7 +137,7 @@ impl Script {
 }
 
 fn failed(class: FailureClass, message: String, usage: Usage, refusal: Option<Refusal>) -> StepOutcome {
-    StepOutcome::Failed { class, message, partial: None, usage, refusal }
+    StepOutcome::Failed { class, cause: None, message, partial: None, usage, refusal }
 }
 
 /// The executor over shared counters.

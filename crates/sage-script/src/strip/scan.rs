@@ -20,6 +20,10 @@ pub struct Scan {
     pub imports: Vec<String>,
     /// What it gives to `workflow(..)` where that is known: names, and paths of `{scriptPath: ".."}`.
     pub workflows: Vec<String>,
+    /// Where the first call of each of them stands, in bytes.
+    pub workflow_spans: Vec<(usize, usize)>,
+    /// It gives a computed name to `workflow(..)`: any workflow may be meant.
+    pub calls_any: bool,
     /// `export const meta = {..}`.
     pub meta: Option<Value>,
     pub dialect: Dialect,
@@ -147,8 +151,14 @@ impl Scanner {
                 _ => None,
             })
         });
-        if let Some(name) = named.filter(|name| !self.scan.workflows.contains(name)) {
-            self.scan.workflows.push(name);
+        match named {
+            Some(name) if !self.scan.workflows.contains(&name) => {
+                self.scan.workflows.push(name);
+                self.scan.workflow_spans.push((first.span().start as usize, first.span().end as usize));
+            }
+            Some(_) => {}
+            // A computed path is not a name: what lies there nobody knows before the run.
+            None => self.scan.calls_any |= !matches!(first, Expression::ObjectExpression(_)),
         }
     }
 }

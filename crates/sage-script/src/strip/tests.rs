@@ -139,7 +139,9 @@ fn a_sage_workflow_is_known_before_it_runs() {
         export default async (sage, input) => { await sage.workflow('audit', {}); await sage.workflow(name) }\n";
     let scan = strip("t.ts", text, Form::Workflow).unwrap().scan;
     assert_eq!(scan.imports, ["./lib/rank.ts"]);
-    assert_eq!(scan.workflows, ["audit"]);
+    assert_eq!((scan.workflows.as_slice(), scan.calls_any), (["audit".to_string()].as_slice(), true));
+    let (start, end) = scan.workflow_spans[0];
+    assert_eq!(&text[start..end], "'audit'");
     assert_eq!(scan.meta, Some(json!({"name": "review", "timeout": -1, "list": [true, null, "x"]})));
     assert_eq!(scan.dialect, Dialect::Sage);
     assert!(
@@ -156,6 +158,7 @@ fn a_script_of_claude_code_is_known_by_its_meta() {
     let stripped = strip("t.js", &text, Form::Workflow).unwrap();
     assert_eq!(stripped.scan.dialect, Dialect::Claude);
     assert_eq!(stripped.scan.workflows, ["./other.js"]);
+    assert!(!stripped.scan.calls_any);
     let wrapped = stripped.wrapped("export default async () => {", "}");
     check_blanked(&wrapped, &module(&wrapped));
     assert!(wrapped.contains("\nreturn r\n"), "{wrapped}");

@@ -80,10 +80,11 @@
     resolve(slot, value) {
       taken(slot)?.resolve(value);
     },
-    fail(slot, code, message) {
+    // `refused`: by the endpoint, which Claude Code answers with null.
+    fail(slot, code, message, refused) {
       const entry = taken(slot);
       if (!entry) return;
-      if (entry.soft && !hard(code)) entry.resolve(null);
+      if (entry.soft && (refused || !hard(code))) entry.resolve(null);
       else entry.reject(failure(message, code, entry.label, entry.stack));
     },
     stop(slot) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvError};
 
 use rquickjs::{Ctx, Function, Object, Persistent, Value as JsValue};
+use sage_core::policy::Cause;
 use sage_core::port::script::{
     CallOutcome, Dialect, ScriptFailure, ScriptLimits, ScriptSays, ScriptStart, Settled, Text,
 };
@@ -204,8 +205,9 @@ impl Driver {
                 let value = ctx.json_parse(&*text)?;
                 self.control.resolve.clone().restore(&ctx)?.call::<_, ()>((slot, value))
             }
-            (None, CallOutcome::Failed { class, message }) => {
-                self.control.fail.clone().restore(&ctx)?.call((slot, class.name(), message.as_str()))
+            (None, CallOutcome::Failed { class, cause, message }) => {
+                let refused = *cause == Some(Cause::Endpoint);
+                self.control.fail.clone().restore(&ctx)?.call((slot, class.name(), message.as_str(), refused))
             }
             (None, _) => self.control.stop.clone().restore(&ctx)?.call((slot,)),
         };

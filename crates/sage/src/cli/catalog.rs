@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use sage_agents::text_file;
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
-use sage_core::diagnostic::Diagnostic;
+use sage_core::diagnostic::{Diagnostic, Severity};
 use sage_core::event::{Frozen, FrozenProgram};
+use sage_core::port::script::Dialect;
 use sage_core::read::read_template;
 use sage_core::source::Format;
 use sage_core::template::{Kind, Template};
@@ -155,6 +156,8 @@ impl Catalog {
             };
             let mut found = programs::complete(&file, &text, &self.root, &self.skills);
             wrong.append(&mut found.wrong);
+            let knows = |name: &str| self.find(name).map(drop).map_err(|why| why.hints.join("; "));
+            wrong.extend(programs::unknown_workflows(&file, &text, knows));
             let library = &self.operations.library;
             let texts: Vec<&str> =
                 [text.as_str()].into_iter().chain(found.modules.iter().map(|m| m.text.as_str())).collect();
@@ -167,7 +170,8 @@ impl Catalog {
             frozen.programs.insert(file, FrozenProgram { text, modules: found.modules });
         }
         loaded.shown.append(&mut wrong);
-        if !loaded.shown.is_empty() || loaded.diagnostics.iter().any(Diagnostic::is_error) {
+        let refused = loaded.shown.iter().any(|shown| shown.severity == Severity::Error);
+        if refused || loaded.diagnostics.iter().any(Diagnostic::is_error) {
             loaded.template = None;
         }
     }
@@ -239,17 +243,19 @@ impl Catalog {
         Ok(Ready { template, frozen, others, inner })
     }
 
-    /// Templates that `workflow` steps name, and those that these name. A rendered name may mean any.
+    /// Templates that `workflow` steps name, and those that these name. A rendered name may mean any. Those that only
+    /// a computed name in code can mean are taken along as they are: a broken one fails the call that names it, and
+    /// what they need is not checked before the run.
     fn others(
         &self,
         template: &Template,
         own: &Frozen,
         report: &mut dyn FnMut(&str, &Loaded, &str),
     ) -> Result<(Vec<Frozen>, Vec<Template>), Failure> {
-        let mut wanted: Vec<String> = self.called(template, own);
+        let Called { mut needed, mut any } = self.called(template, own);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let (mut others, mut templates) = (Vec::new(), Vec::new());
-        while let Some(name) = wanted.pop() {
+        while let Some(name) = needed.pop() {
             if !seen.insert(name.clone()) {
                 continue;
             }
@@ -258,29 +264,45 @@ impl Catalog {
             let loaded = self.read(&mut frozen);
             report(&file, &loaded, &frozen.text);
             let Some(inner) = loaded.template else { return Err(invalid(&file)) };
-            wanted.extend(self.called(&inner, &frozen));
+            let called = self.called(&inner, &frozen);
+            needed.extend(called.needed);
+            any |= called.any;
             templates.push(inner);
-            frozen.name = name;
-            others.push(frozen);
+            others.push(Frozen { name, ..frozen });
         }
+        let rest =
+            if any { self.all().into_keys().filter(|name| !seen.contains(name)).collect() } else { vec![] };
+        others.extend(rest.into_iter().filter_map(|name| {
+            let mut frozen = self.freeze(&name).ok()?;
+            self.read(&mut frozen).template.is_some().then_some(Frozen { name, ..frozen })
+        }));
         others.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((others, templates))
     }
 
-    fn called(&self, template: &Template, frozen: &Frozen) -> Vec<String> {
-        let mut calls = workflow_calls(template);
-        let programs = frozen.programs.iter();
-        let named: Vec<String> = programs
-            .flat_map(|(file, program)| {
-                programs::complete(file, &program.text, &self.root, &self.skills).workflows
-            })
-            .collect();
-        calls.extend(named.iter().map(String::as_str));
+    fn called(&self, template: &Template, frozen: &Frozen) -> Called {
+        let calls = workflow_calls(template);
         if calls.iter().any(|name| sage_core::expr::is_dynamic(name)) {
-            return self.all().into_keys().collect();
+            return Called { needed: self.all().into_keys().collect(), any: false };
         }
-        calls.into_iter().map(str::to_string).collect()
+        let mut called = Called { needed: calls.into_iter().map(str::to_string).collect(), any: false };
+        for (file, program) in &frozen.programs {
+            let found = programs::complete(file, &program.text, &self.root, &self.skills);
+            // Of a script of Claude Code a call of an unknown workflow fails when it is made.
+            let lenient = Dialect::of(&program.text) == Dialect::Claude;
+            let known = |name: &String| !lenient || self.find(name).is_ok();
+            called.needed.extend(found.workflows.into_iter().filter(known));
+            called.any |= found.calls_any;
+        }
+        called
     }
+}
+
+/// What a template can call.
+struct Called {
+    needed: Vec<String>,
+    /// Any workflow, by a computed name in its code.
+    any: bool,
 }
 
 fn invalid(file: &str) -> Failure {

@@ -42,7 +42,7 @@ pub fn show(context: &Context, inbox: &Inbox, all: bool, json: bool) -> Result<(
     let (waiting, dead) = (inbox.unhandled().map_err(failed)?, inbox.dead().map_err(failed)?);
     let handled = if all { last_handled(inbox).map_err(failed)? } else { Vec::new() };
     let empty = questions.is_empty() && waiting.is_empty() && dead.is_empty();
-    tell_questions(&questions);
+    tell_questions(&questions, context.config.approvals.allow_by_default);
     table("WAKE", waiting.iter().map(letter_row).collect());
     let reason = |text: &str| shorten(&clean(first_line(text)), SUMMARY_COLUMNS);
     table(
@@ -74,14 +74,23 @@ pub fn show(context: &Context, inbox: &Inbox, all: bool, json: bool) -> Result<(
     Ok(())
 }
 
-fn tell_questions(questions: &[Question]) {
+fn tell_questions(questions: &[Question], allows: bool) {
     for question in questions {
         let until = question.deadline.as_ref().map_or(String::new(), |deadline| {
-            let default = question.default.as_ref().map_or("no answer", |default| default.as_str());
-            format!("  (until {deadline}, then: {})", clean(default))
+            format!("  (until {deadline}, then: {})", clean(at_deadline(question, allows)))
         });
         print(format_args!("{} {}: {}{until}\n", question.feature, question.step, clean(&question.message)));
         question.commands.iter().for_each(|command| print(format_args!("  {}\n", clean(command))));
+    }
+}
+
+/// What happens if nobody answers. `allows`: agents are then allowed what they asked for.
+fn at_deadline(question: &Question, allows: bool) -> &str {
+    match (question.default.as_deref(), question.kind) {
+        (Some(default), _) => default,
+        (None, "permission") if allows => "allowed",
+        (None, "permission") => "denied",
+        (None, _) => "rejected",
     }
 }
 

@@ -62,7 +62,10 @@ pub fn own_name(path: &Path, root: &Path) -> Option<String> {
 #[derive(Debug, Default)]
 pub struct Found {
     pub modules: Vec<Module>,
+    /// Workflows that it calls by a name that is written out.
     pub workflows: Vec<String>,
+    /// It also calls one by a computed name.
+    pub calls_any: bool,
     pub wrong: Vec<Shown>,
 }
 
@@ -75,7 +78,7 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
         Ok(stripped) => {
             found.wrong.extend(foreign_imports(file, text, &stripped.scan.imports));
             found.wrong.extend(no_workflow(file, text));
-            found.workflows = stripped.scan.workflows;
+            (found.workflows, found.calls_any) = (stripped.scan.workflows, stripped.scan.calls_any);
             found.wrong.extend(missing(file, text, &stripped.scan.imports, &folder));
             found.wrong.extend(outside(file, text, &stripped.scan.imports, Path::new(".")));
             paths(&stripped.scan.imports, Path::new("."))
@@ -104,6 +107,7 @@ pub fn complete(file: &str, text: &str, root: &Path, skills: &Path) -> Found {
                 wanted.extend(paths(&stripped.scan.imports, folder));
                 found.wrong.extend(foreign_imports(&shown, &text, &stripped.scan.imports));
                 found.workflows.extend(stripped.scan.workflows);
+                found.calls_any |= stripped.scan.calls_any;
                 found.modules.push(Module { path, text });
             }
         }
@@ -138,6 +142,22 @@ fn no_workflow(name: &str, text: &str) -> Option<Shown> {
     let problem = Diagnostic::error("", Span { start: 0, end: 1 }, "there is no workflow in this file");
     let hint = "export default async (sage: Sage, input) => { ... }";
     Some(SourceText::new(name, text).show(&problem.hint(hint)))
+}
+
+/// Calls of workflows that `knows` does not know, in a script of Claude Code: there each of them throws when it is
+/// made, and the rest of the script runs.
+pub fn unknown_workflows(name: &str, text: &str, knows: impl Fn(&str) -> Result<(), String>) -> Vec<Shown> {
+    let Some(scan) = scan(name, text).filter(|scan| scan.dialect == Dialect::Claude) else {
+        return Vec::new();
+    };
+    let calls = scan.workflows.iter().zip(&scan.workflow_spans);
+    let told = |(called, (start, end)): (&String, &(usize, usize))| {
+        let hint = knows(called).err()?;
+        let span = Span { start: *start as u32, end: *end as u32 };
+        let problem = Diagnostic::warning("", span, format!("no workflow `{called}`; this call will fail"));
+        Some(SourceText::new(name, text).show(&problem.hint(hint)))
+    };
+    calls.filter_map(told).collect()
 }
 
 /// Imports of files that are not there. Of all others the script engine says what may be imported.

@@ -153,6 +153,7 @@ fn report(answer: &Result<ToolAnswer, ToolFailure>, took: Duration) -> CallRepor
         ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         probe: false,
         stopped: false,
+        own: false,
         estimate: Estimate::default(),
         usage: Default::default(),
         signal: None,

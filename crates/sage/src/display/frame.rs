@@ -3,6 +3,7 @@
 use sage_core::run::{Run, Status};
 use sage_core::wire::{self, Progress};
 
+use super::allowance_lines;
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
 use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
@@ -54,11 +55,19 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
     if last {
         rows.retain(|row| row.indent == 0);
     }
-    let (shown, more) = fit(rows, others, size.height.saturating_sub(1));
+    let notes = allowance_lines::near(run).len();
+    let (shown, more) = fit(rows, others, size.height.saturating_sub(1 + notes));
     let column = shown.iter().filter(|row| !row.details.is_empty()).map(Row::name_end).max();
     let column = column.unwrap_or(0).min(NAME_COLUMNS);
     lines.extend(shown.into_iter().map(|row| row.line(column)));
     lines.extend(more);
+    // The summary that follows the last picture has them.
+    if !last {
+        lines.extend(allowance_lines::near(run));
+    }
+    if matches!(purpose, Purpose::Status { .. }) {
+        lines.extend(allowance_lines::calm(run));
+    }
     lines.truncate(size.height.max(1));
     lines
 }

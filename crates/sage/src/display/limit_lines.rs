@@ -1,11 +1,11 @@
 //! Lines about limits: targets, budgets, hedges, fallbacks, stalls.
 
-use sage_core::event::Event;
+use sage_core::event::{Event, TargetParked};
 use sage_core::policy::{FailureClass, Rung};
 use sage_core::port::Continuity;
 use sage_core::run::{INBOX, Run, Status};
 use sage_core::target::HoldReason;
-use sage_core::wire::{BudgetView, rfc3339};
+use sage_core::wire::{BudgetView, allowance_text, rfc3339};
 
 use super::summary;
 use super::text::{Line, Tone, first_line, plural, time_text};
@@ -63,24 +63,29 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             Some(format!("agents wait: {} ({})", first_line(&event.message), sage("inbox")))
         }
         Event::TargetReleased(event) if event.target == INBOX => Some("agents start again".into()),
-        Event::TargetParked(event) => {
-            let what = match event.reason {
-                HoldReason::Breaker => "breaker open",
-                HoldReason::Isolated => "isolated",
-                HoldReason::RateLimit => "rate limit",
-                HoldReason::Quota => "quota used up",
-                HoldReason::Pool => "all slots are taken",
-            };
-            let until = event.until.map_or(String::new(), |until| {
-                format!(", until {} (in {})", rfc3339(until), left_text(until, now_ms))
-            });
-            let why = because(first_line(&event.message), what);
-            Some(format!("{} waits: {what}{until}{why}", event.target))
+        Event::TargetParked(event) => Some(parked_line(event, now_ms)),
+        Event::AccountUsed(event) if event.allowance.is_near() => {
+            Some(format!("note: {}", allowance_text(&event.agent, &event.allowance)))
         }
         Event::TargetReleased(event) => Some(format!("{} takes calls again", event.target)),
         Event::BudgetRaised(event) => Some(format!("budget of {} is now {}", event.node, event.cap)),
         _ => None,
     }
+}
+
+fn parked_line(event: &TargetParked, now_ms: u64) -> String {
+    let what = match event.reason {
+        HoldReason::Breaker => "breaker open",
+        HoldReason::Isolated => "isolated",
+        HoldReason::RateLimit => "rate limit",
+        HoldReason::Quota => "quota used up",
+        HoldReason::Pool => "all slots are taken",
+    };
+    let until = event.until.map_or(String::new(), |until| {
+        format!(", until {} (in {})", rfc3339(until), left_text(until, now_ms))
+    });
+    let why = because(first_line(&event.message), what);
+    format!("{} waits: {what}{until}{why}", event.target)
 }
 
 /// What went other than straight, and how the budget stands; nothing where there is nothing to tell.

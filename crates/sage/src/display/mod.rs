@@ -8,6 +8,7 @@
 //!                                      -> Lines | Json      stdout, one line per event
 //! ```
 
+mod allowance_lines;
 mod cache_lines;
 mod call_rows;
 mod estimate;

@@ -7,6 +7,7 @@ use sage_core::wire::{self, Progress, WorkflowMetrics, failed_steps, rfc3339};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::allowance_lines;
 use super::cache_lines;
 use super::figures;
 use super::limit_lines;
@@ -30,6 +31,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     page.extend(figures::usage(run, style.width));
     page.extend(cache_lines::totals(run));
     page.extend(limit_lines::totals(run));
+    page.extend(allowance_lines::calm(run));
     page.extend(figures::blocked(run));
     page.extend(figures::alerts(run));
     page.extend(failure_lines(run));

@@ -56,6 +56,9 @@ impl Definition {
         if !command.is_empty() {
             does.push(format!("runs {}", typed(command)));
         }
+        if let Some(file) = written["script"].as_str() {
+            does.push(format!("plays {}", argument(file)));
+        }
         if let Some(url) = written["url"].as_str() {
             does.push(format!("calls {url}"));
         }

@@ -29,6 +29,7 @@ mod examples;
 mod expects;
 mod explains;
 mod expressions;
+mod failures;
 mod faults;
 mod flows;
 mod foreign;

@@ -192,7 +192,7 @@ fn value(value: Value) -> CallOutcome {
 }
 
 fn failed(class: FailureClass, message: &str) -> CallOutcome {
-    CallOutcome::Failed { class, message: message.into() }
+    CallOutcome::Failed { class, cause: None, message: message.into() }
 }
 
 /// Answers every call with its prompt or parameters.

@@ -212,6 +212,7 @@ impl Config {
                 url: agent.url.clone(),
                 api_key_env: agent.api_key_env.clone(),
                 mcp_servers: agent.mcp_servers.clone(),
+                script: agent.script.clone(),
             };
             (name.clone(), config)
         };

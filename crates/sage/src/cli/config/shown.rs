@@ -30,6 +30,9 @@ pub(super) fn agents(settings: &mut Vec<Setting>, file: &File) {
             let words: Vec<String> = command.iter().map(|word| argument(word)).collect();
             tell(settings, format!("agents.{name}.command"), words.join(" "), FROM_FILE);
         }
+        if let Some(file) = agent.script.as_ref().and_then(serde_json::Value::as_str) {
+            tell(settings, format!("agents.{name}.script"), argument(file), FROM_FILE);
+        }
         if let Some(budget) = &agent.budget {
             tell(settings, format!("agents.{name}.budget"), budget.clone(), FROM_FILE);
         }

@@ -196,3 +196,67 @@ return [many, enough]"#;
     assert!(value[1].as_str().unwrap().contains('5'), "{value}");
     assert_eq!(asked(&sage).len(), 5);
 }
+
+// "`null` when it ... dies on a terminal API error"; an answer that does not fit still throws.
+// covers: R21, R7
+#[test]
+fn an_agent_whose_request_is_rejected_is_null() {
+    let sage = script(
+        r#"
+const lost = await agent('reject')
+const schema = { type: 'object', required: ['n'] }
+const thrown = await agent('say nothing', { schema }).catch((error) => error.code)
+return [lost, thrown, await agent('say on')]"#,
+    );
+    sage.sage("run x -t t").exit(3);
+    assert_eq!(value(&sage), json!([null, "invalid", "on"]));
+    assert_eq!(asked(&sage).iter().filter(|prompt| *prompt == "reject").count(), 1);
+}
+
+// covers: R21
+#[test]
+fn a_workflow_may_be_named_by_a_computed_text_and_an_unknown_name_fails_only_its_call() {
+    let sage = script(
+        r#"
+const name = ['t', 'wo'].join('')
+const lost = await workflow('nowhere').catch((error) => error.message)
+return [await workflow(name, { n: 2 }), lost]"#,
+    );
+    let two =
+        "export const meta = { name: 'two', description: 'd' }\nreturn [args.n, await agent('say two')]\n";
+    sage.write(".claude/workflows/two.js", two);
+    let told = sage.sage("run x -t t").exit(0);
+    told.stderr_has("warning: no workflow `nowhere`; this call will fail").stderr_has("t.js:4:");
+    let value = value(&sage);
+    assert_eq!(value[0], json!([2, "two"]));
+    assert!(value[1].as_str().unwrap().contains("no workflow `nowhere`"), "{value}");
+    // Nobody catches it: the script fails, with the place of the call.
+    sage.write(
+        ".claude/workflows/t.js",
+        super::whole("await agent('say first')\nreturn await workflow('nowhere')"),
+    );
+    sage.sage("run y -t t").exit(1).stdout_has("no workflow `nowhere`").stdout_has("t.js:3:");
+    assert_eq!(sage.lines("y.out").len(), 1, "what comes before it runs");
+}
+
+// covers: R21, R8
+#[test]
+fn scripts_can_be_tried_with_the_scripted_agent() {
+    let sage = script(
+        r#"
+const schema = { type: 'object', required: ['ok'], properties: { ok: { type: 'boolean' } } }
+const [first, second] = await parallel([() => agent('Review a.py', { schema }), () => agent('Review b.py', { schema })])
+return [first, second, await agent('Write it up')]"#,
+    );
+    let turns = json!([
+        {"match": "b.py", "result": {"ok": false}, "usage": {"input": 5, "output": 1}},
+        {"match": "Review", "result": {"ok": true}},
+        {"say": "written"},
+    ]);
+    sage.write("turns.json", turns.to_string());
+    let config = std::fs::read_to_string(sage.path("sage.toml")).unwrap();
+    sage.write("sage.toml", format!("{config}[agents.fake]\nscript = \"turns.json\"\n"));
+    sage.sage("run x -t t --agent fake").exit(0);
+    assert_eq!(value(&sage), json!([{"ok": true}, {"ok": false}, "written"]));
+    assert!(asked(&sage).is_empty(), "nobody was paid");
+}

@@ -74,6 +74,7 @@ case $prompt in
     "say "*) echo "${prompt#say }" ;;
     "model") echo "${SAGE_MODEL:-none}" ;;
     "die") echo "gone" >&2; exit 1 ;;
+    "reject") more=', "class": "invalid", "message": "400 no such field"'; exit 1 ;;
     "quota") more=', "class": "quota", "resetAt": "2099-01-01T00:00:00Z"'; exit 1 ;;
     "input") cat "$SAGE_INPUT" ;;
     *) echo "nobody taught me: $prompt" >&2; exit 64 ;;

@@ -103,3 +103,23 @@ fn judges_with_the_real_claude_code_survive_a_kill() {
     assert!(scores.len() == 3 && scores.iter().all(|it| known.contains(&it.as_f64().unwrap())), "{value}");
     sage.journal("x").assert_nothing_repeated();
 }
+
+/// As Claude Code itself does: a terminal error of the API is null, and the script goes on.
+// covers: R21, R7
+#[test]
+fn requests_that_the_endpoint_rejects_are_null_with_the_real_claude_code() {
+    let model = FakeLlm::start(json!([
+        {"match": "task 400", "status": 400},
+        {"match": "task 404", "status": 404},
+        {"match": "task 413", "status": 413},
+        said("task 200", "fine"),
+    ]))
+    .unwrap();
+    let Some(sage) = project(&model, "name: t\nphases: []\n") else { return };
+    let body = "return await Promise.all(['400', '404', '413', '200'].map((n) => agent('task ' + n)))";
+    sage.write(".claude/workflows/edges.js", super::whole(body));
+    sage.sage("run x -t edges --agent claude").exit(3);
+    assert_eq!(value(&sage), json!([null, null, null, "fine"]));
+    // 6, 2, 1 and 1: Claude Code's own, in one attempt each.
+    assert_eq!(model.prompts().len(), 10);
+}

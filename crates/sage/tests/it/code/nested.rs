@@ -59,11 +59,19 @@ fn a_workflow_that_is_not_there_is_told_before_anything_runs() {
 
 // covers: R21
 #[test]
-fn a_workflow_named_by_a_computed_text_is_refused_in_the_call() {
-    let sage = flow("const name = ['in', 'ner'].join('');\nreturn await sage.workflow(name).catch((error) => error.message);").template("inner", INNER);
+fn a_workflow_may_be_named_by_a_computed_text() {
+    let body = "const name = ['in', 'ner'].join('');
+        const lost = await sage.workflow(name + 's').catch((error) => error.message);
+        return [await sage.workflow(name, { who: 'me' }), lost];";
+    let sage = flow(body).template("inner", INNER);
+    // What it cannot call does not stop it from starting.
+    let sage = sage.template("broken", "name: broken\nphases: []\n");
     sage.sage("run x -t t").exit(0);
     let value = value(&sage);
-    assert!(value.as_str().unwrap().contains("not part of this run"), "{value}");
+    assert_eq!(value[0]["work"]["say"]["stdout"], "me", "{value}");
+    let lost = value[1].as_str().unwrap();
+    assert!(lost.contains("no workflow `inners`") && lost.contains("did you mean `inner`?"), "{value}");
+    assert!(!lost.contains("broken"), "{value}");
 }
 
 // covers: R21, P2
