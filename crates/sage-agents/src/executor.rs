@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, Fork, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Wakes};
+use sage_core::port::{
+    BoxFuture, CutAttempt, Fork, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Usage, Wakes,
+};
 use sage_core::seal::Key;
 use sage_core::secret::Redactor;
 use sage_core::template::Kind;
@@ -215,6 +217,12 @@ impl StepExecutor for Executor {
     fn close(&self) -> BoxFuture<'static, ()> {
         let hub = Arc::clone(&self.hub);
         Box::pin(async move { hub.close().await })
+    }
+
+    fn used_by(&self, cut: &CutAttempt<'_>) -> Option<Usage> {
+        let known = self.config.agents.get(cut.agent).cloned();
+        let config = known.or_else(|| AgentConfig::built_in(cut.agent))?;
+        session::used_by(&self.config.session_store()?, agent::adapter(&config.adapter)?, &config, cut)
     }
 
     fn resumes(&self, agent: &str) -> bool {

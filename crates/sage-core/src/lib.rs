@@ -32,6 +32,7 @@ pub mod run;
 pub mod schema;
 pub mod seal;
 pub mod secret;
+pub mod shell;
 pub mod skill;
 pub mod slug;
 pub mod source;

@@ -8,6 +8,7 @@ mod crowd;
 mod evaluator;
 mod fork;
 pub mod script;
+mod usage;
 mod wakes;
 mod watch;
 
@@ -20,14 +21,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions};
+pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions, Workplace};
 pub use crowd::Crowd;
 pub use evaluator::{Evaluator, NoValue, Unguarded};
 pub use fork::Fork;
+pub use usage::Usage;
 pub use wakes::{Report, ReportKind, Wakes};
 pub use watch::{Changes, Head, Watch};
 
+use crate::approval::Mode;
 use crate::policy::{Cause, FailureClass};
+use crate::price::PriceTable;
 use crate::role::Role;
 use crate::template::{Isolation, Kind};
 
@@ -52,6 +56,8 @@ pub struct StepCall {
     pub model: Option<String>,
     /// What the agent may do; without one there are no limits of this sort.
     pub role: Option<Role>,
+    /// How much an agent that does not ask may do.
+    pub allow: Mode,
     /// The name of the conversation to go on with.
     pub session: Option<String>,
     pub isolation: Isolation,
@@ -91,6 +97,8 @@ pub struct StepCx {
     pub watch: Option<Watch>,
     /// What its programs lose by others that run at the same time.
     pub crowd: Crowd,
+    /// What models cost, for agents that do not say so themselves.
+    pub prices: Arc<PriceTable>,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
@@ -107,14 +115,28 @@ pub enum Progress {
     Spawned { pid: u32, start_time: u64 },
     /// Something moved (output, tokens, a tool call): feeds the idle timeout.
     Alive,
-    /// All of this attempt so far, not what is new.
-    Usage(Usage),
+    /// All of this attempt so far, not what is new, and what comes next.
+    Usage(Usage, Stage),
+    /// What an earlier attempt of the step had used when its owner was killed, as the agent's own records tell.
+    Lost { attempt: u32, usage: Usage },
     /// What the target says about its limits while it works.
     Quota(QuotaSignal),
     /// How much of its account's allowance is used.
     Allowance(Allowance),
     /// Which session an agent's attempt belongs to, and what it knows of it.
     Session { id: String, continuity: Continuity },
+}
+
+/// Where a model is with its answer when usage is reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// It has begun to answer: this response is paid for whatever happens.
+    Answering,
+    /// It has answered; that may have been its last response.
+    #[default]
+    Answered,
+    /// It has answered, and another request follows by itself.
+    GoesOn,
 }
 
 /// What an agent still knows when it begins to work.
@@ -280,57 +302,6 @@ impl StopSignal {
     }
 }
 
-/// Tokens by class. `None` means that nobody reported it; it is never taken for 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Usage {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    pub fn is_empty(&self) -> bool {
-        *self == Usage::default()
-    }
-
-    /// Sum of all known classes.
-    pub fn total(&self) -> u64 {
-        [self.input, self.cache_read, self.cache_write, self.output, self.reasoning]
-            .into_iter()
-            .flatten()
-            .fold(0, u64::saturating_add)
-    }
-
-    pub fn add(&mut self, other: &Usage) {
-        // An agent's figures are not to be trusted: they must not wrap around to nothing.
-        fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-            match (a, b) {
-                (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                (a, b) => a.or(b),
-            }
-        }
-        self.input = plus(self.input, other.input);
-        self.cache_read = plus(self.cache_read, other.cache_read);
-        self.cache_write = plus(self.cache_write, other.cache_write);
-        self.output = plus(self.output, other.output);
-        self.reasoning = plus(self.reasoning, other.reasoning);
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
-    }
-}
-
 /// How an attempt ended. There is no "probably": whatever is not a checked success is a failure or a stop.
 #[derive(Clone, Debug)]
 pub enum StepOutcome {
@@ -361,6 +332,18 @@ pub struct KnownTool {
     pub definition: String,
     /// Calling it twice is as good as once.
     pub repeatable: bool,
+}
+
+/// An attempt that was cut off because its owner was killed.
+#[derive(Clone, Copy, Debug)]
+pub struct CutAttempt<'a> {
+    pub run: &'a str,
+    pub step: &'a str,
+    pub attempt: u32,
+    pub agent: &'a str,
+    /// The session that it belonged to.
+    pub session: &'a str,
+    pub prices: &'a PriceTable,
 }
 
 pub trait StepExecutor: Send + Sync {
@@ -406,6 +389,12 @@ pub trait StepExecutor: Send + Sync {
 
     /// What is known of a tool without asking its server. May look at files.
     fn known_tool(&self, _server: &str, _tool: &str) -> Option<KnownTool> {
+        None
+    }
+
+    /// What an attempt had used that was cut off with its owner, as far as its agent's own records tell. May look at
+    /// files.
+    fn used_by(&self, _cut: &CutAttempt<'_>) -> Option<Usage> {
         None
     }
 

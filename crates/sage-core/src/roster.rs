@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, State, StepId};
-use crate::wire::{self, Progress, rfc3339};
+use crate::wire::{self, Progress, rfc3339, shown_cost};
 
 /// One open run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct RosterRow {
     pub elapsed_ms: u64,
     pub tokens: u64,
     pub cost_usd: Option<f64>,
+    /// The cost, or a part of it, comes from the price table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     /// Steps that are at work.
     pub working: Vec<Working>,
     /// Steps that wait for a person.
@@ -49,8 +52,12 @@ pub struct Working {
     pub elapsed_ms: u64,
     /// Since it was last seen to do something.
     pub idle_ms: u64,
-    /// Of attempts before this one: an attempt tells its own when it has ended.
+    /// Of all its attempts so far.
     pub tokens: u64,
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
 }
 
 impl RosterRow {
@@ -63,6 +70,7 @@ impl RosterRow {
     /// `progress` says when an attempt of a step last did something, in ms since the epoch. Times count up to `clock_ms`.
     pub fn of(run: &Run, clock_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
         let (pause_reason, until) = wire::pause(run);
+        let usage = run.usage();
         RosterRow {
             feature: run.feature.clone(),
             title: run.title.clone(),
@@ -78,8 +86,9 @@ impl RosterRow {
             started_at: rfc3339(run.started_ms),
             last_updated_at: rfc3339(run.updated_ms),
             elapsed_ms: run.elapsed_at(clock_ms),
-            tokens: run.tally.usage.total(),
-            cost_usd: run.tally.usage.cost_usd,
+            tokens: usage.total(),
+            cost_usd: shown_cost(&usage),
+            cost_estimated: usage.cost_estimated,
             working: run.step_ids().filter_map(|id| Working::of(run, id, clock_ms, progress)).collect(),
             asking: run
                 .step_ids()
@@ -98,13 +107,16 @@ impl Working {
             return None;
         }
         let seen = progress(id).unwrap_or(0).max(running.since_ms);
+        let usage = run.usage_of(id);
         Some(Working {
             path: step.path.to_string(),
             agent: run.agent_of(id).unwrap_or(run.kind(id).name()).to_string(),
             attempt: step.attempts,
             elapsed_ms: run.step_ms(id, clock_ms),
             idle_ms: clock_ms.saturating_sub(seen),
-            tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
+            tokens: usage.total(),
+            cost_usd: shown_cost(&usage),
+            cost_estimated: usage.cost_estimated,
         })
     }
 }

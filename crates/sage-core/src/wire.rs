@@ -4,6 +4,7 @@
 mod asks;
 mod compare;
 mod metrics;
+mod money;
 mod monitor;
 mod notices;
 mod progress;
@@ -18,8 +19,9 @@ use crate::verdict::Verdict;
 pub use asks::AskView;
 pub use compare::{Comparison, is_reached, is_sequential_run_of};
 pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByClass, WorkflowMetrics};
+pub use money::shown_cost;
 pub use monitor::{Told, told};
-pub use notices::{AllowanceView, allowance_text, asides, notices};
+pub use notices::{AllowanceView, allowance_text, asides, notices, unpriced, unpriced_text};
 pub use progress::{Progress, counts, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
@@ -60,6 +62,15 @@ pub struct StepView {
     /// Its active time, in all attempts (`Run::step_ms`).
     pub elapsed_ms: u64,
     pub tokens: u64,
+    /// What its agent told, else what the price table says; null where neither knows.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// The cost, or a part of it, comes from the price table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
+    /// The model as its agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What can be done about the error.
@@ -114,6 +125,7 @@ impl StepView {
     /// Times count up to a time of `Run::clock_ms`.
     pub fn of(run: &Run, id: StepId, clock_ms: u64) -> StepView {
         let step = run.step(id);
+        let usage = run.usage_of(id);
         let question = match run.shown_state(id) {
             State::Running(running) => running.ask.as_deref().cloned(),
             _ => None,
@@ -128,7 +140,10 @@ impl StepView {
             wait_reason: run.wait_reason(id).map(|wait| wait_text(&wait)),
             attempts: step.attempts,
             elapsed_ms: run.step_ms(id, clock_ms),
-            tokens: step.usage.as_ref().map_or(0, |usage| usage.total()),
+            tokens: usage.total(),
+            cost_usd: shown_cost(&usage),
+            cost_estimated: usage.cost_estimated,
+            model: usage.model,
             error: step
                 .failure
                 .as_ref()

@@ -6,6 +6,7 @@
 //! (signals from other processes), `open` (starting and resuming), `background` (runs without a terminal),
 //! `inbox` (wakes), `skills` (what can be reused), `cache` (results that later runs may take).
 
+pub mod approvals;
 pub mod background;
 pub mod blobs;
 pub mod cache;

@@ -194,6 +194,7 @@ impl Dialog<'_> {
                 self.feed.note(&format!("the mode cannot be set: {}", error.message));
             });
         }
+        self.ears.heard().told.model = self.order.model.clone().or_else(|| offered.current_model());
         let Some(wanted) = &self.order.model else { return Ok(()) };
         let Some(change) = offered.model(session, wanted) else {
             self.feed.note(&format!("the agent leaves no choice of a model; `{wanted}` is not set"));

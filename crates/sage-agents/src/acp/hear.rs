@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
 };
-use sage_core::port::Usage;
+use sage_core::port::{Stage, Usage};
 
 use super::message::Messages;
 use super::permit::{self, Decision};
@@ -73,7 +73,7 @@ impl<'a> Ears<'a> {
                 let cost_usd = heard.told.cost_usd();
                 drop(heard);
                 if cost_usd.is_some() {
-                    self.feed.usage(Usage { cost_usd, ..Usage::default() });
+                    self.feed.usage(Usage { cost_usd, ..Usage::default() }, Stage::Answered);
                 }
             }
             update if heard.asked => self.work(heard, update),

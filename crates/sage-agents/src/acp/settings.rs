@@ -22,6 +22,7 @@ pub struct Offered {
     options: Vec<SessionConfigOption>,
     modes: Option<SessionModeState>,
     models: Vec<String>,
+    model: Option<String>,
 }
 
 /// A request that changes a setting: its method and parameters.
@@ -38,7 +39,14 @@ impl Offered {
             options: options.collect(),
             modes: answer.get("modes").and_then(|modes| SessionModeState::deserialize(modes).ok()),
             models: ids.map(str::to_string).collect(),
+            model: answer.pointer("/models/currentModelId").and_then(Value::as_str).map(str::to_string),
         }
+    }
+
+    /// The model that the session has.
+    pub fn current_model(&self) -> Option<String> {
+        let select = self.select(&SessionConfigOptionCategory::Model);
+        select.map(|(_, select)| select.current_value.to_string()).or_else(|| self.model.clone())
     }
 
     /// `None` if the agent leaves no choice of a model.
@@ -138,7 +146,10 @@ mod tests {
         assert_eq!((method, &params["value"]), ("session/set_config_option", &json!("haiku")));
         assert_eq!(offered.model("s", "other").unwrap().1["value"], "other");
         assert_eq!(offered.models(), ["opus", "haiku"]);
-        let gemini = Offered::read(&json!({"models": {"availableModels": [{"modelId": "flash"}]}}));
+        assert_eq!(offered.current_model().as_deref(), Some("opus"));
+        let gemini = json!({"models": {"availableModels": [{"modelId": "flash"}], "currentModelId": "pro"}});
+        let gemini = Offered::read(&gemini);
+        assert_eq!(gemini.current_model().as_deref(), Some("pro"));
         assert_eq!(gemini.model("s", "flash").unwrap().0, "session/set_model");
         assert_eq!(Offered::read(&json!({})).model("s", "x"), None);
     }

@@ -67,7 +67,7 @@ async fn converse(
         });
         let mut on_stdout = |chunk: &[u8]| wire.hear(chunk);
         tokio::select! {
-            finished = inner.converse(argv, order.env.clone(), talk, &mut on_stdout) => finished,
+            finished = inner.converse(argv, order.environment(), talk, &mut on_stdout) => finished,
             never = pass_on_now(&attempt.cx.stop, &stop) => match never {},
         }
     };

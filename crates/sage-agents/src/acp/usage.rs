@@ -14,6 +14,8 @@ pub struct Told {
     before_usd: f64,
     cost_usd: Option<f64>,
     pub context_tokens: Option<u64>,
+    /// The model that the session has, where the agent tells.
+    pub model: Option<String>,
 }
 
 impl Told {
@@ -38,7 +40,9 @@ pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told) -> Usage 
     let counted = response.and_then(|response| {
         response.usage.as_ref().map(classes).or_else(|| quota(response.meta.as_ref()?.get("quota")?))
     });
-    Usage { cost_usd: told.cost_usd(), ..counted.unwrap_or_default() }
+    let counted = counted.unwrap_or_default();
+    let model = counted.model.clone().or_else(|| told.model.clone());
+    Usage { cost_usd: told.cost_usd(), model, ..counted }
 }
 
 fn classes(usage: &schema::Usage) -> Usage {
@@ -59,7 +63,7 @@ fn classes(usage: &schema::Usage) -> Usage {
         cache_write: write,
         output: Some(output),
         reasoning: usage.thought_tokens,
-        cost_usd: None,
+        ..Usage::default()
     }
 }
 
@@ -68,7 +72,8 @@ fn quota(quota: &Value) -> Option<Usage> {
     let count = quota.get("token_count")?;
     let number = |name: &str| count.get(name).and_then(Value::as_u64);
     let (input, output) = (number("input_tokens"), number("output_tokens"));
-    (input.is_some() || output.is_some()).then(|| Usage { input, output, ..Usage::default() })
+    let model = quota.pointer("/model_usage/0/model").and_then(Value::as_str).map(str::to_string);
+    (input.is_some() || output.is_some()).then(|| Usage { input, output, model, ..Usage::default() })
 }
 
 #[cfg(test)]

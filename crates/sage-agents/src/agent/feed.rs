@@ -8,8 +8,9 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sage_core::port::{
-    Allowance, BoxFuture, Permission, PermissionAsk, Progress, QuotaSignal, StepCx, Usage,
+    Allowance, BoxFuture, Permission, PermissionAsk, Progress, QuotaSignal, Stage, StepCx, Usage,
 };
+use sage_core::price::PriceTable;
 use sage_core::secret::Redactor;
 
 /// Most text of a turn that is kept as partial work.
@@ -110,8 +111,18 @@ impl Feed {
     }
 
     /// All of this turn so far, not what is new.
-    pub fn usage(&self, so_far: Usage) {
-        (self.cx.progress)(Progress::Usage(so_far));
+    pub fn usage(&self, so_far: Usage, stage: Stage) {
+        (self.cx.progress)(Progress::Usage(so_far, stage));
+    }
+
+    /// What models cost, for an agent that does not say so itself.
+    pub fn prices(&self) -> &PriceTable {
+        &self.cx.prices
+    }
+
+    /// Resolves once the engine has taken in everything that was told before: then `stop` says whether to go on.
+    pub fn caught_up(&self) -> BoxFuture<'static, ()> {
+        self.cx.questions.caught_up()
     }
 
     pub fn quota(&self, signal: QuotaSignal) {

@@ -15,6 +15,7 @@ mod fingerprint;
 mod order;
 mod program;
 mod reach;
+mod recover;
 mod run;
 mod turn;
 
@@ -29,6 +30,7 @@ pub use feed::{Feed, News, OnNews};
 pub use order::{Conversation, Order};
 pub use program::{on_path, search_path};
 pub use reach::Reach;
+pub use recover::{CutTurn, Recovered};
 pub use run::run;
 pub use turn::Turn;
 
@@ -70,6 +72,11 @@ pub trait Agent: Send + Sync {
     /// have heard it all the same.
     fn has_heard(&self, _config: &AgentConfig, _conversation: &str, _prompt: &str) -> bool {
         false
+    }
+
+    /// What a turn has used that was cut off with its owner, as the agent's own records of the conversation tell.
+    fn used(&self, _config: &AgentConfig, _conversation: &str, _cut: &CutTurn<'_>) -> Option<Recovered> {
+        None
     }
 
     /// Says the order's prompt and works until the agent has answered.

@@ -57,6 +57,18 @@ impl Conversation {
     }
 }
 
+/// Files that look like a repository are none: git would run programs that their `config` names.
+fn git_settings(env: &[(OsString, OsString)]) -> [(OsString, OsString); 3] {
+    let given = env.iter().rev().find(|(name, _)| name == "GIT_CONFIG_COUNT").map(|(_, value)| value.clone());
+    let given = given.or_else(|| std::env::var_os("GIT_CONFIG_COUNT"));
+    let count: usize = given.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
+    [
+        ("GIT_CONFIG_COUNT".into(), (count + 1).to_string().into()),
+        (format!("GIT_CONFIG_KEY_{count}").into(), "safe.bareRepository".into()),
+        (format!("GIT_CONFIG_VALUE_{count}").into(), "explicit".into()),
+    ]
+}
+
 impl Order {
     pub fn new(
         attempt: &Attempt<'_>,
@@ -86,5 +98,10 @@ impl Order {
             mcp_servers: config.mcp_servers.clone(),
             session_dir: None,
         })
+    }
+
+    /// What its program is given: its variables, and that git does as the rules about its commands expect.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.env.iter().cloned().chain(git_settings(&self.env)).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! One attempt of an agent step: choose the session, give the order, keep what came of it.
 
-use sage_core::port::{Continuity, Progress, StepOutcome};
+use sage_core::port::{Continuity, Progress, StepCx, StepOutcome};
 
 use super::{Agent, AgentConfig, Feed, Order, Turn};
 use crate::attempt::Attempt;
@@ -41,7 +41,9 @@ async fn take_turn(
     chosen.begin(attempt, &order, agent.chooses_id())?;
     tell(attempt, chosen);
     let redactor = attempt.config.redactor.with(secrets::of_step(&order.env));
-    let feed = Feed::new(attempt.cx, &redactor, chosen.on_news());
+    let questions = attempt.cx.questions.clone().in_directory(&order.cwd);
+    let cx = StepCx { questions, ..attempt.cx.clone() };
+    let feed = Feed::new(&cx, &redactor, chosen.on_news());
     let mut turn = agent.turn(attempt, &order, &feed).await;
     // The session keeps it: without the values of keys, which an endpoint may have repeated in pieces.
     turn.redact(&redactor);

@@ -52,6 +52,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         params: [(if fake { "script" } else { "run" }.to_string(), script.into())].into_iter().collect(),
         agent: fake.then(|| "fake".into()),
         model: None,
+        allow: Default::default(),
         role: None,
         session: None,
         isolation: if run.is_empty() { Isolation::None } else { Isolation::Worktree },
@@ -74,6 +75,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         nudge: Default::default(),
         questions: Default::default(),
         crowd: Default::default(),
+        prices: Default::default(),
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

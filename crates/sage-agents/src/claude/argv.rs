@@ -118,7 +118,9 @@ pub fn env(order: &Order) -> Vec<(OsString, OsString)> {
     let missing = DEFAULTS.iter().filter(|(name, _)| !is_set(order, name));
     let mut env: Vec<(OsString, OsString)> =
         missing.map(|(name, value)| (name.into(), value.into())).collect();
-    env.extend(order.env.iter().cloned());
+    env.extend(order.environment());
+    // Every command begins where the agent works: rules decide about relative paths as seen from there.
+    env.push(("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR".into(), "1".into()));
     env
 }
 

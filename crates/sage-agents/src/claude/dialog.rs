@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{Permission, Stop, StopSignal};
+use sage_core::port::{Permission, Stage, Stop, StopSignal, Usage};
 
 use super::access;
 use super::argv::retries_itself;
@@ -11,10 +11,12 @@ use super::asks::Asks;
 use super::channel::Channel;
 use super::counted;
 use super::event::{Block, Event, Line, Server};
+use super::home::Subagents;
 use super::transcript::Transcript;
 use crate::agent::{Feed, Order, Reach};
 use crate::attempt::Attempt;
 use crate::lines::Lines;
+use crate::session::now_ms;
 
 /// How often servers that are still starting are looked at; the program itself gives them up after a while.
 const SERVER_POLL: Duration = Duration::from_millis(50);
@@ -35,6 +37,10 @@ pub struct Dialog<'a> {
     /// The prompt is said once its servers are there: before that nothing is spent.
     waiting: bool,
     retries_itself: bool,
+    /// What was last told of its usage.
+    told: Usage,
+    has_subagents: bool,
+    subagents: Subagents,
 }
 
 impl<'a> Dialog<'a> {
@@ -57,6 +63,9 @@ impl<'a> Dialog<'a> {
             transcript: Transcript::new(counted(&order.conversation)),
             waiting: false,
             retries_itself: retries_itself(order),
+            told: Usage::default(),
+            has_subagents: false,
+            subagents: Subagents::of(&order.config, order.conversation.id(), now_ms()),
         }
     }
 
@@ -95,8 +104,12 @@ impl<'a> Dialog<'a> {
         }
         self.transcript.take(&line.event);
         match line.event {
-            Event::Init { servers } => self.init(servers),
-            Event::Said { blocks, .. } => self.said(blocks),
+            Event::Init { servers, .. } => self.init(servers),
+            Event::Said { blocks, below, .. } => {
+                self.has_subagents |= below;
+                self.said(blocks);
+                self.tell_usage(Stage::Answering);
+            }
             Event::Fault(fault) => self.feed.note(&fault.text),
             Event::Retry { fault, delay_ms } => {
                 self.feed.note(&format!("would try again in {delay_ms} ms: {}", fault.kind));
@@ -117,9 +130,29 @@ impl<'a> Dialog<'a> {
             Event::Withdrawn { id } => self.asks.withdraw(&id),
             Event::Servers(servers) => self.servers(servers),
             Event::Result(_) => self.result(),
-            Event::Response(_) => self.feed.usage(self.transcript.live.clone()),
+            Event::Request(_) => self.tell_usage(Stage::Answering),
+            Event::Response { goes_on, .. } => {
+                self.tell_usage(if goes_on { Stage::GoesOn } else { Stage::Answered });
+            }
             Event::Allowances(told) => told.into_iter().for_each(|it| self.feed.allowance(it)),
-            Event::Request(_) | Event::Limit { .. } | Event::Other => {}
+            Event::Limit { .. } | Event::Other => {}
+        }
+    }
+
+    /// What subagents use is not told while they work, but written down: they go on without asking anybody.
+    pub fn look(&mut self) {
+        let news = if self.has_subagents { self.subagents.news() } else { Vec::new() };
+        if !news.is_empty() {
+            news.iter().for_each(|counted| self.transcript.tab.take(counted));
+            self.tell_usage(Stage::GoesOn);
+        }
+    }
+
+    fn tell_usage(&mut self, stage: Stage) {
+        let seen = self.transcript.seen(self.feed.prices());
+        if stage != Stage::Answering || self.told != seen {
+            self.feed.usage(seen.clone(), stage);
+            self.told = seen;
         }
     }
 

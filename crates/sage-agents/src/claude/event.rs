@@ -1,11 +1,11 @@
 //! The lines that Claude Code prints, as far as they matter. Unknown kinds and fields are nothing to worry about.
 
-use sage_core::port::{Allowance, Usage};
+use sage_core::port::Allowance;
 use serde_json::Value;
 
 use super::allowance;
 use super::channel::SERVERS;
-use super::spent::of_request;
+use super::tab::Counted;
 
 /// How most lines begin: pieces of an answer that will come as a whole. They are not worth reading.
 const PIECE: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta""#;
@@ -22,16 +22,23 @@ pub enum Event {
     /// The turn begins.
     Init {
         servers: Vec<Server>,
+        model: Option<String>,
     },
     Said {
         blocks: Vec<Block>,
         /// What the request began with; of a subagent's nothing.
         context_tokens: Option<u64>,
+        counted: Counted,
+        /// A subagent said it.
+        below: bool,
     },
-    /// A request of the agent itself begins, and what it begins with.
-    Request(Usage),
-    /// It is answered, and what the answer took.
-    Response(Usage),
+    /// The agent's own model begins to answer.
+    Request(Counted),
+    /// It has answered, and whether it wants a tool and will be asked again.
+    Response {
+        counted: Counted,
+        goes_on: bool,
+    },
     /// The program's own words about a request that failed.
     Fault(Fault),
     /// It would try again after a while.
@@ -101,7 +108,10 @@ impl Line {
 
 fn event(value: &mut Value) -> Event {
     match (text(&value["type"]).as_str(), text(&value["subtype"]).as_str()) {
-        ("system", "init") => Event::Init { servers: servers(&value["mcp_servers"]) },
+        ("system", "init") => {
+            let model = value["model"].as_str().map(str::to_string);
+            Event::Init { servers: servers(&value["mcp_servers"]), model }
+        }
         ("system", "api_retry") => {
             let kind = text(&value["error"]);
             let fault = Fault { kind, status: value["error_status"].as_u64(), text: String::new() };
@@ -127,8 +137,12 @@ fn event(value: &mut Value) -> Event {
 
 fn streamed(event: &Value) -> Event {
     match event["type"].as_str() {
-        Some("message_start") => Event::Request(of_request(&event["message"]["usage"])),
-        Some("message_delta") => Event::Response(of_request(&event["usage"])),
+        Some("message_start") => Event::Request(Counted::of(&event["message"])),
+        Some("message_delta") => {
+            let reason = event["delta"]["stop_reason"].as_str();
+            let goes_on = matches!(reason, Some("tool_use" | "pause_turn" | "max_tokens"));
+            Event::Response { counted: Counted::of(event), goes_on }
+        }
         _ => Event::Other,
     }
 }
@@ -146,7 +160,9 @@ fn said(value: &Value) -> Event {
     let counts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
     let counts = counts.map(|name| message["usage"][name].as_u64());
     let context = counts.into_iter().flatten().fold(0, u64::saturating_add);
-    Event::Said { blocks: blocks.collect(), context_tokens: (own && context > 0).then_some(context) }
+    let (blocks, counted) = (blocks.collect(), Counted::of(message));
+    let context_tokens = (own && context > 0).then_some(context);
+    Event::Said { blocks, context_tokens, counted, below: !own }
 }
 
 fn fault(value: &Value) -> Fault {

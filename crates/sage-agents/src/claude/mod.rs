@@ -21,23 +21,35 @@ mod judge;
 mod probe;
 mod shape;
 mod spent;
+mod tab;
 #[cfg(test)]
 mod tests;
 mod transcript;
 mod watch;
 
+use std::convert::Infallible;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sage_core::port::{BoxFuture, Stop, StopSignal};
 
-use crate::agent::{Agent, AgentConfig, Capabilities, Conversation, Feed, Order, Probe, Turn};
+use crate::agent::{
+    Agent, AgentConfig, Capabilities, Conversation, CutTurn, Feed, Order, Probe, Recovered, Turn,
+};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
+use crate::session::now_ms;
 use crate::talk::Talk;
 use channel::Channel;
 use dialog::Dialog;
 use shape::Shape;
+use tab::Tab;
+
+/// How often the files of subagents are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Whose models it uses.
+const PROVIDER: &str = "anthropic";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Claude;
@@ -71,12 +83,21 @@ impl Agent for Claude {
         home::knows(config, conversation)
     }
 
+    fn used(&self, config: &AgentConfig, conversation: &str, cut: &CutTurn<'_>) -> Option<Recovered> {
+        let mut tab = Tab::default();
+        let recorded = home::recorded(config, conversation, cut.since_ms, cut.until_ms);
+        recorded.iter().for_each(|counted| tab.take(counted));
+        let usage = tab.usage(cut.prices);
+        (!usage.is_empty()).then(|| Recovered { usage, counters: None })
+    }
+
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
         Box::pin(async move { turn(attempt, order, feed).await.unwrap_or_else(Turn::missed) })
     }
 }
 
 async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn, Miss> {
+    let since_ms = now_ms();
     let shape = order.schema.as_ref().map(Shape::of);
     let (argv, env) = (argv::argv(attempt, order, shape.as_ref())?, argv::env(order));
     let (talk, mouth) = Talk::open(attempt)?;
@@ -87,14 +108,17 @@ async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn,
     let mut cx = attempt.cx.clone();
     cx.stop = StopSignal::default();
     let inner = Attempt { config: attempt.config, cx: &cx, call: attempt.call };
-    let mut on_stdout = |chunk: &[u8]| dialog.push(chunk);
+    let dialog = Mutex::new(dialog);
+    let mut on_stdout = |chunk: &[u8]| locked(&dialog).push(chunk);
     let finished = tokio::select! {
         finished = inner.converse(argv, env, talk, &mut on_stdout) => finished?,
         never = watch::watch(attempt.cx, &cx.stop, &channel, attempt.config.grace) => match never {},
+        never = look(&dialog) => match never {},
     };
-    let transcript = dialog.end();
+    let transcript = dialog.into_inner().unwrap_or_else(PoisonError::into_inner).end();
     let stopped = attempt.cx.stop.get() >= Stop::Graceful;
-    let (counters, usage) = (transcript.counters(), transcript.usage());
+    let recorded = || home::recorded(&order.config, order.conversation.id(), since_ms, None);
+    let (counters, usage) = (transcript.counters(), transcript.usage(feed.prices(), recorded));
     let answer = judge::judge(&transcript, &finished, stopped, shape.as_ref());
     Ok(Turn {
         spoiled: judge::is_spoiled(&answer, &transcript),
@@ -104,6 +128,18 @@ async fn turn(attempt: &Attempt<'_>, order: &Order, feed: &Feed) -> Result<Turn,
         context_tokens: transcript.context_tokens,
         unknown_conversation: transcript.is_unknown(),
     })
+}
+
+/// Looks for what is only written down, again and again.
+async fn look(dialog: &Mutex<Dialog<'_>>) -> Infallible {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        locked(dialog).look();
+    }
+}
+
+fn locked<'m, 'd>(dialog: &'m Mutex<Dialog<'d>>) -> MutexGuard<'m, Dialog<'d>> {
+    dialog.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the conversation had cost when it last stopped.

@@ -5,25 +5,47 @@
 //! So the first is taken, and the others only where a version does not have it.
 
 use sage_core::port::Usage;
+use sage_core::price::{Bill, Of, PriceTable};
 use serde_json::Value;
 
+use super::PROVIDER;
+
+/// What one terminal event told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// By model, with its cost where the program has a price for it.
+    models: Vec<(Option<String>, Usage)>,
+}
+
+impl Spent {
+    /// All models together. What has no price of the program's own is priced by the table.
+    pub fn usage(&self, prices: &PriceTable) -> Usage {
+        let mut sum = Usage { reasoning: None, ..Usage::none() };
+        for (model, usage) in &self.models {
+            if usage.cost_usd.is_some() {
+                sum.add(usage);
+                continue;
+            }
+            let mut bill = Bill::default();
+            bill.add(prices, model.as_deref(), Some(PROVIDER), usage, Of::Several);
+            sum.add(&bill.onto(usage.clone()));
+        }
+        Usage { model: None, ..sum }
+    }
+}
+
 /// `counted` is the conversation's cost before this event.
-pub fn spent(result: &Value, counted: Option<f64>) -> Usage {
+pub fn spent(result: &Value, counted: Option<f64>) -> Spent {
     let models = result["model_usage_since_last_result"].as_object();
     let Some(models) = models else {
-        return Usage { cost_usd: cost_since(result, counted), ..tokens(&result["usage"], SNAKE) };
+        let usage = Usage { cost_usd: cost_since(result, counted), ..tokens(&result["usage"], SNAKE) };
+        let model = result["modelUsage"].as_object().and_then(|models| models.keys().next().cloned());
+        return Spent { models: if usage.is_empty() { Vec::new() } else { vec![(model, usage)] } };
     };
-    let mut spent = Usage {
-        input: Some(0),
-        cache_read: Some(0),
-        cache_write: Some(0),
-        output: Some(0),
-        ..Usage::default()
+    let each = |(name, model): (&String, &Value)| {
+        (Some(name.clone()), Usage { cost_usd: cost(model), ..tokens(model, CAMEL) })
     };
-    models.values().for_each(|model| spent.add(&tokens(model, CAMEL)));
-    // The sum of nothing is -0.0.
-    spent.cost_usd = models.values().map(cost).sum::<Option<f64>>().map(|cost| cost + 0.0);
-    spent
+    Spent { models: models.iter().map(each).collect() }
 }
 
 /// Input, cache read, cache write, output.
@@ -68,6 +90,10 @@ mod tests {
 
     use super::*;
 
+    fn spent(result: &Value, counted: Option<f64>) -> Usage {
+        super::spent(result, counted).usage(&PriceTable::built_in())
+    }
+
     fn usage(input: u64, cache_read: u64, cache_write: u64, output: u64, cost_usd: Option<f64>) -> Usage {
         let [input, cache_read, cache_write, output] = [input, cache_read, cache_write, output].map(Some);
         Usage { input, cache_read, cache_write, output, cost_usd, ..Usage::default() }
@@ -88,7 +114,10 @@ mod tests {
             })
         };
         assert_eq!(spent(&result("list"), Some(8.75)), usage(20, 10, 4, 6, Some(0.75)));
-        assert_eq!(spent(&result("unknown"), None), usage(20, 10, 4, 6, None));
+        // Of a model without a price, what the dearest of its provider costs: 10 x 15 + 3 x 75 + 5 x 1.5 + 2 x 18.75.
+        let unknown = spent(&result("unknown"), None);
+        assert_eq!((unknown.cost_usd, unknown.cost_estimated), (Some(0.50042), true));
+        assert_eq!(unknown.unpriced["b"], "claude-opus-4-1");
         let nothing = json!({"model_usage_since_last_result": {}, "total_cost_usd": 1.0});
         assert_eq!(spent(&nothing, None), usage(0, 0, 0, 0, Some(0.0)));
     }
@@ -104,6 +133,6 @@ mod tests {
         assert_eq!(spent(&result, Some(1.0)), usage(7, 1, 2, 3, Some(0.5)));
         assert_eq!(spent(&result, None), usage(7, 1, 2, 3, Some(1.5)));
         assert_eq!(spent(&result, Some(2.0)), usage(7, 1, 2, 3, Some(1.5)));
-        assert_eq!(spent(&json!({}), None), Usage::default());
+        assert_eq!(spent(&json!({}), None), usage(0, 0, 0, 0, Some(0.0)));
     }
 }

@@ -2,11 +2,13 @@
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{Refusal, Usage};
+use sage_core::price::PriceTable;
 use serde_json::{Value, json};
 
-use super::event::{Block, Event, Line};
+use super::event::{Block, Event, Fault, Line};
 use super::judge::judge;
 use super::shape::Shape;
+use super::tab::Counted;
 use super::transcript::Transcript;
 use crate::outcome::Miss;
 use crate::process::{Captured, End, Finished};
@@ -75,14 +77,14 @@ fn lines_are_read_and_unknown_ones_mean_nothing() {
     }});
     let read = line(&said);
     assert_eq!(read.session.as_deref(), Some("s1"));
-    let Event::Said { blocks, context_tokens } = read.event else { panic!() };
+    let Event::Said { blocks, context_tokens, .. } = read.event else { panic!() };
     assert_eq!(context_tokens, Some(18));
     let [Block::Text(text), Block::Tool { name, input }] = blocks.as_slice() else { panic!("{blocks:?}") };
     assert_eq!((text.as_str(), name.as_str(), input.as_str()), ("hello", "Bash", "{\"command\":\"ls\"}"));
     // A subagent's words are not the agent's, nor is its context.
     let mut of_subagent = said.clone();
     of_subagent["parent_tool_use_id"] = "t".into();
-    let Event::Said { blocks, context_tokens } = line(&of_subagent).event else { panic!() };
+    let Event::Said { blocks, context_tokens, below: true, .. } = line(&of_subagent).event else { panic!() };
     assert_eq!((blocks.len(), context_tokens), (1, None));
 }
 
@@ -238,9 +240,13 @@ fn without_a_result_the_end_of_the_process_decides() {
     failed(silent(refused(true)), FailureClass::System, "not found");
 }
 
+fn used(transcript: &Transcript) -> Usage {
+    transcript.usage(&PriceTable::built_in(), Vec::new)
+}
+
 // covers: R18
 #[test]
-fn usage_is_known_only_from_terminal_events_and_adds_up() {
+fn what_terminal_events_tell_adds_up() {
     let models =
         |input: u64, cost: f64| json!({"m": {"inputTokens": input, "outputTokens": 2, "costUSD": cost}});
     let mut first = result("error_during_execution", "aborted_streaming", &[]);
@@ -250,19 +256,69 @@ fn usage_is_known_only_from_terminal_events_and_adds_up() {
     second["model_usage_since_last_result"] = models(5, 0.25);
     second["total_cost_usd"] = json!(0.75);
     let both = transcript(&[first, second]);
-    let usage = both.usage();
+    let usage = used(&both);
     assert_eq!((usage.input, usage.output, usage.cost_usd), (Some(15), Some(4), Some(0.75)));
     assert_eq!(both.counters(), Some(Usage { cost_usd: Some(0.75), ..Usage::default() }));
-    let start = json!({"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1});
-    let request =
-        json!({"type": "stream_event", "event": {"type": "message_start", "message": {"usage": start}}});
+}
+
+fn begins(id: &str) -> Value {
+    let usage = json!({"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1});
+    let message = json!({"id": id, "model": "claude-opus-5-5", "usage": usage});
+    json!({"type": "stream_event", "event": {"type": "message_start", "message": message}})
+}
+
+fn ends(stop_reason: &str) -> Value {
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": {"output_tokens": 30}});
+    json!({"type": "stream_event", "event": delta})
+}
+
+// covers: R18
+#[test]
+fn what_was_seen_counts_where_it_is_more_than_what_is_told() {
     let piece = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":0}}"#;
     assert!(matches!(Line::parse(piece).unwrap().event, Event::Other));
-    let delta = json!({"type": "message_delta", "usage": {"output_tokens": 30}});
-    let response = json!({"type": "stream_event", "event": delta});
-    let live = transcript(&[request.clone(), response.clone(), request.clone(), response, request]);
-    let known = (live.live.input, live.live.cache_read, live.live.output);
-    assert_eq!((known, live.usage()), ((Some(14), Some(4), Some(60)), Usage::default()));
+    assert!(matches!(line(&ends("tool_use")).event, Event::Response { goes_on: true, .. }));
+    assert!(matches!(line(&ends("end_turn")).event, Event::Response { goes_on: false, .. }));
+    let seen = [begins("a"), ends("tool_use"), begins("b"), ends("tool_use"), begins("c")];
+    // Killed: two responses, and a third that had begun.
+    let usage = used(&transcript(&seen));
+    assert_eq!((usage.input, usage.cache_read, usage.output), (Some(21), Some(6), Some(61)));
+    assert_eq!((usage.cost_estimated, usage.model.as_deref()), (true, Some("claude-opus-5-5")));
+    // Its own file knows how the third one ended, and of a subagent.
+    let recorded = || {
+        let of = |id: &str| json!({"id": id, "model": "claude-opus-5-5", "usage": {"input_tokens": 7, "output_tokens": 9}});
+        ["c", "of a subagent"].map(|id| Counted::of(&of(id))).to_vec()
+    };
+    let usage = transcript(&seen).usage(&PriceTable::built_in(), recorded);
+    assert_eq!((usage.input, usage.output), (Some(28), Some(30 + 30 + 9 + 9)));
+    // It ended and forgot what broke off; or it ended and knows more than was seen.
+    let told = |input: u64| {
+        let mut end = result("success", "completed", &[]);
+        end["model_usage_since_last_result"] =
+            json!({"claude-opus-5-5": {"inputTokens": input, "outputTokens": 30, "costUSD": 0.5}});
+        used(&transcript(&[seen.to_vec(), vec![end]].concat()))
+    };
+    assert_eq!((told(7).input, told(7).cost_usd, told(7).cost_estimated), (Some(21), Some(0.5), true));
+    assert_eq!(
+        (told(700).input, told(700).cost_usd, told(700).cost_estimated),
+        (Some(700), Some(0.5), false)
+    );
     let none = transcript(&[json!({"type": "assistant", "message": {"usage": {"input_tokens": 9}}})]);
-    assert_eq!((none.usage(), none.counters(), none.context_tokens), (Usage::default(), None, Some(9)));
+    assert_eq!((used(&none), none.counters(), none.context_tokens), (Usage::default(), None, Some(9)));
+}
+
+// covers: R18
+#[test]
+fn a_connection_that_broke_before_anything_was_seen_used_nobody_knows_what() {
+    let nothing = |status: Option<u16>, kind: &str| {
+        let mut end = result("error_during_execution", "aborted_streaming", &[]);
+        end["model_usage_since_last_result"] = json!({});
+        used(&transcript(&[retry(status, kind, 500), end]))
+    };
+    // Told by whoever drives the program when it interrupts it for the retry.
+    let mut broken = transcript(&[result("error_during_execution", "aborted_streaming", &[])]);
+    broken.retry = Some((Fault { kind: "unknown".into(), status: None, text: String::new() }, 500));
+    assert!(used(&broken).is_empty());
+    assert_eq!(nothing(Some(529), "overloaded").total(), 0);
+    assert!(!nothing(Some(529), "overloaded").is_empty(), "an error of the endpoint costs nothing");
 }

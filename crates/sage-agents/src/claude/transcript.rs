@@ -1,10 +1,12 @@
 //! What the program has said so far, as far as it decides how the turn ended.
 
 use sage_core::port::Usage;
+use sage_core::price::PriceTable;
 use serde_json::Value;
 
 use super::event::{Event, Fault, Server};
-use super::spent::{spent, total_cost};
+use super::spent::{Spent, spent, total_cost};
+use super::tab::{Counted, Tab};
 
 #[derive(Debug, Default)]
 pub struct Transcript {
@@ -20,14 +22,14 @@ pub struct Transcript {
     /// MCP servers without which the turn makes no sense.
     pub lost_servers: Vec<Server>,
     pub context_tokens: Option<u64>,
-    /// Of all requests that were answered so far, without those of subagents.
-    pub live: Usage,
-    /// Of the one under way.
-    request: Usage,
+    /// What was seen of its responses.
+    pub tab: Tab,
+    model: Option<String>,
     endings: Vec<Ending>,
     /// The conversation's cost so far.
     counted: Option<f64>,
-    usage: Usage,
+    /// What it told when it ended.
+    spent: Vec<Spent>,
 }
 
 /// A `result` event.
@@ -53,16 +55,15 @@ impl Transcript {
     pub fn take(&mut self, event: &Event) {
         self.spoke = true;
         match event {
-            Event::Said { context_tokens, .. } => {
+            Event::Init { model, .. } => self.model = model.clone(),
+            Event::Said { context_tokens, counted, .. } => {
                 self.context_tokens = context_tokens.or(self.context_tokens);
                 // It got through after all.
                 self.fault = None;
+                self.tab.take(counted);
             }
-            Event::Request(usage) => self.request = Usage { output: None, ..usage.clone() },
-            Event::Response(usage) => {
-                self.live.add(&std::mem::take(&mut self.request));
-                self.live.add(&Usage { output: usage.output, ..Usage::default() });
-            }
+            Event::Request(counted) => self.tab.begin(counted),
+            Event::Response { counted, .. } => self.tab.end(counted),
             Event::Fault(fault) => self.fault = Some(fault.clone()),
             Event::Limit { reset_at_ms } => self.limit = Some(*reset_at_ms),
             Event::Result(result) => self.end(result),
@@ -71,7 +72,7 @@ impl Transcript {
     }
 
     fn end(&mut self, result: &Value) {
-        self.usage.add(&spent(result, self.counted));
+        self.spent.push(spent(result, self.counted));
         self.counted = total_cost(result).or(self.counted);
         self.endings.push(Ending::read(result));
     }
@@ -81,9 +82,44 @@ impl Transcript {
         self.endings.iter().rfind(|ending| ending.ok).or(self.endings.last())
     }
 
-    /// Nothing is known of a turn without a terminal event.
-    pub fn usage(&self) -> Usage {
-        self.usage.clone()
+    /// What was seen so far, with what it costs by the table.
+    pub fn seen(&self, prices: &PriceTable) -> Usage {
+        self.named(self.tab.usage(prices))
+    }
+
+    /// What the turn has used: what the program told when it ended, or what was seen of its responses and what its
+    /// own file (`recorded`) has of them. Whoever knows more is right: a killed program tells nothing, and one that
+    /// has ended forgets what broke off.
+    pub fn usage(&self, prices: &PriceTable, recorded: impl FnOnce() -> Vec<Counted>) -> Usage {
+        let mut told = Usage::default();
+        self.spent.iter().for_each(|spent| told.add(&spent.usage(prices)));
+        let told = self.named(told);
+        if !self.spent.is_empty() && self.seen(prices).total() <= told.total() {
+            let unknown = told.total() == 0 && self.broke_off();
+            return if unknown { Usage::default() } else { told };
+        }
+        let mut tab = self.tab.clone();
+        recorded().iter().for_each(|counted| tab.take(counted));
+        let mut seen = self.named(tab.usage(prices));
+        if seen.total() <= told.total() {
+            return told;
+        }
+        let least = told.cost_usd.unwrap_or(0.0);
+        seen.cost_usd = seen.cost_usd.map(|cost| cost.max(least));
+        seen
+    }
+
+    /// A request was sent, and nobody knows what became of it.
+    fn broke_off(&self) -> bool {
+        let faults = self.fault.iter().chain(self.retry.iter().map(|(fault, _)| fault));
+        faults
+            .into_iter()
+            .any(|fault| fault.status.is_none() && ["", "unknown"].contains(&fault.kind.as_str()))
+    }
+
+    fn named(&self, usage: Usage) -> Usage {
+        let model = usage.model.clone().or_else(|| self.model.clone());
+        Usage { model, ..usage }
     }
 
     pub fn counters(&self) -> Option<Usage> {

@@ -24,7 +24,7 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt, logs: bool) -> 
     argv.extend(order.model.iter().flat_map(|model| ["-m".into(), OsString::from(model)]));
     let site = site(attempt, order);
     sandbox::make_folders(&order.access, site);
-    let mut settings = sandbox::settings(&order.access, site);
+    let mut settings = sandbox::settings(&order.access, site, attempt.call.allow);
     settings.extend(mcp::settings(&order.mcp_servers)?);
     settings.extend(logs.then(retry_log::setting));
     // It knows four levels; the two above are its highest.

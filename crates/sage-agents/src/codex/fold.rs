@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Refusal, Usage};
+use sage_core::port::{Refusal, Stage, Usage};
 
 use super::event::{Event, Item};
 use super::retry_log::RetryLog;
@@ -30,6 +30,8 @@ const NETWORK_WAITS: u32 = 2;
 
 pub struct Fold<'a> {
     feed: &'a Feed,
+    /// The model that was asked for; the rollout tells which one answers.
+    model: Option<String>,
     home: Option<PathBuf>,
     /// What the thread had counted before.
     before: Option<Usage>,
@@ -47,6 +49,7 @@ pub struct Fold<'a> {
     pub answered: bool,
     network_waits: u32,
     told: Usage,
+    stage: Stage,
 }
 
 /// The terminal event.
@@ -63,9 +66,16 @@ impl std::fmt::Debug for Fold<'_> {
 }
 
 impl<'a> Fold<'a> {
-    pub fn new(feed: &'a Feed, home: Option<&Path>, before: Option<Usage>, wall: Wall) -> Fold<'a> {
+    pub fn new(
+        feed: &'a Feed,
+        home: Option<&Path>,
+        before: Option<Usage>,
+        model: Option<&str>,
+        wall: Wall,
+    ) -> Fold<'a> {
         Fold {
             feed,
+            model: model.map(str::to_string),
             home: home.map(Path::to_path_buf),
             before,
             lines: Lines::new(LINE_BYTES),
@@ -79,6 +89,7 @@ impl<'a> Fold<'a> {
             answered: false,
             network_waits: 0,
             told: Usage::default(),
+            stage: Stage::Answering,
         }
     }
 
@@ -127,7 +138,15 @@ impl<'a> Fold<'a> {
         };
         // Codex itself forgets answers whose tools were killed; its file does not. Whoever knows more is right.
         let total = told.into_iter().chain(self.rollout.total()).max_by_key(Usage::total)?;
-        Some((since(&total, self.before.as_ref()), total))
+        let (new, before) = (since(&total, self.before.as_ref()), self.before.as_ref());
+        Some((self.rollout.priced(new, before, self.model.as_deref(), self.feed.prices()), total))
+    }
+
+    /// What was written to the rollout since the last event: an answer is there before its tools are done.
+    pub fn look(&mut self) {
+        if self.stage == Stage::GoesOn {
+            self.tell_usage();
+        }
     }
 
     fn take(&mut self, event: Event) {
@@ -157,10 +176,15 @@ impl<'a> Fold<'a> {
             }
             _ => self.feed.alive(),
         }
-        self.progressed();
+        self.progressed(Stage::GoesOn);
     }
 
     fn completed(&mut self, item: Item) {
+        let stage = match &item {
+            Item::AgentMessage { .. } => Stage::Answered,
+            Item::Reasoning { .. } => Stage::Answering,
+            _ => Stage::GoesOn,
+        };
         match item {
             Item::AgentMessage { text } => {
                 self.feed.text(&text);
@@ -180,16 +204,20 @@ impl<'a> Fold<'a> {
             Item::Error { message } => return self.feed.note(&message),
             Item::CommandExecution { .. } | Item::McpToolCall { .. } | Item::Other => self.feed.alive(),
         }
-        self.progressed();
+        self.progressed(stage);
     }
 
-    /// The model has answered: what it used is in the rollout by now, or will be with the next item.
-    fn progressed(&mut self) {
-        (self.answered, self.network_waits) = (true, 0);
+    /// The model has answered: what it used is in the rollout by now, or will be in a moment.
+    fn progressed(&mut self, stage: Stage) {
+        (self.answered, self.network_waits, self.stage) = (true, 0, stage);
+        self.tell_usage();
+    }
+
+    fn tell_usage(&mut self) {
         self.rollout.catch_up();
         self.tell_allowances();
         if let Some((usage, _)) = self.usage().filter(|(usage, _)| *usage != self.told) {
-            self.feed.usage(usage.clone());
+            self.feed.usage(usage.clone(), self.stage);
             self.told = usage;
         }
     }
@@ -267,15 +295,16 @@ mod tests {
             nudge: Default::default(),
             questions: Default::default(),
             crowd: Default::default(),
+            prices: Default::default(),
             progress: Arc::new(move |it| {
-                if let Progress::Usage(usage) = it {
+                if let Progress::Usage(usage, _) = it {
                     usages.lock().unwrap().push(format!("used {}", usage.total()));
                 }
             }),
         };
         let on_news = move |it: News<'_>| news.lock().unwrap().push(format!("{it:?}"));
         let feed = Feed::new(&cx, &Default::default(), Box::new(on_news));
-        let mut fold = Fold::new(&feed, None, None, Wall::now(None));
+        let mut fold = Fold::new(&feed, None, None, None, Wall::now(None));
         for line in lines {
             fold.push(line.as_bytes());
             fold.push(b"\n");

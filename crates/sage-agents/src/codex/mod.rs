@@ -19,6 +19,7 @@ mod mcp;
 mod newcomer;
 mod probe;
 mod prompt;
+mod repository;
 mod retry_log;
 mod rollout;
 mod sandbox;
@@ -31,10 +32,13 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use sage_core::port::{BoxFuture, Stop, StopSignal, Usage};
 
-use crate::agent::{Agent, AgentConfig, Capabilities, Conversation, Feed, Order, Probe, Turn};
+use crate::agent::{
+    Agent, AgentConfig, Capabilities, Conversation, CutTurn, Feed, Order, Probe, Recovered, Turn,
+};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 use crate::process::{Finished, Sinks};
@@ -47,6 +51,10 @@ pub struct Codex;
 
 /// The adapter's own program.
 const PROGRAM: &str = "codex";
+/// Whose models it uses, where their names do not tell.
+const PROVIDER: &str = "openai";
+/// How often its file is looked at while a tool runs: what the answer before it used is there at once.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Agent for Codex {
     fn name(&self) -> &'static str {
@@ -70,13 +78,22 @@ impl Agent for Codex {
         home(config, &[]).is_some_and(|home| rollout::mentions(&home, conversation, prompt))
     }
 
+    fn used(&self, config: &AgentConfig, conversation: &str, cut: &CutTurn<'_>) -> Option<Recovered> {
+        let rollout = Rollout::whole(&home(config, &[])?, conversation);
+        let total = rollout.total()?;
+        let new = usage::since(&total, cut.counters);
+        let usage = rollout.priced(new, cut.counters, config.model.as_deref(), cut.prices);
+        (usage.total() > 0).then_some(Recovered { usage, counters: Some(total) })
+    }
+
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {
         Box::pin(async move {
             let home = home(&order.config, &order.env);
-            let mut fold = Fold::new(feed, home.as_deref(), baseline(order, home.as_deref()), wall(order));
+            let before = baseline(order, home.as_deref());
+            let mut fold = Fold::new(feed, home.as_deref(), before, order.model.as_deref(), wall(order));
             let watched = async {
                 let watch =
-                    newcomer::Watch::begin(attempt, &argv::site(attempt, order).writable(&order.access))?;
+                    newcomer::Watch::begin(attempt, argv::site(attempt, order).missing(&order.access))?;
                 let finished = talk(attempt, order, home.as_deref(), &mut fold).await;
                 watch.end().and(finished)
             };
@@ -100,16 +117,17 @@ async fn talk(
     let prompt = prompt::of(order, home);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
     let logs = retry_log::is_wanted(order, home);
-    let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.env.clone());
+    let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.environment());
     env.extend(logs.then(retry_log::variable));
     // Ours to stop, too: the engine's signal is passed on.
     let (engine, stop) = (attempt.cx.stop.clone(), StopSignal::default());
     let mut cx = attempt.cx.clone();
     cx.stop = stop.clone();
     let attempt = Attempt { config: attempt.config, cx: &cx, call: attempt.call };
-    let fold = Mutex::new(fold);
+    let shared = Mutex::new(fold);
+    let locked = || shared.lock().unwrap_or_else(PoisonError::into_inner);
     let hear = |take: &dyn Fn(&mut Fold<'_>)| {
-        let mut fold = fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fold = locked();
         take(&mut fold);
         if fold.is_refused() {
             stop.set(Stop::Graceful);
@@ -123,9 +141,18 @@ async fn talk(
     let finished = tokio::select! {
         finished = running => finished,
         never = pass_on(&engine, &stop) => match never {},
+        never = look(&shared) => match never {},
     }?;
-    fold.into_inner().unwrap_or_else(PoisonError::into_inner).end();
+    locked().end();
     Ok(finished)
+}
+
+/// Looks at its file again and again.
+async fn look(fold: &Mutex<&mut Fold<'_>>) -> Infallible {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        fold.lock().unwrap_or_else(PoisonError::into_inner).look();
+    }
 }
 
 /// The clock that codex reads: it names local times.

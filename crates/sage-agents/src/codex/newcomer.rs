@@ -6,8 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use sage_core::fence::PROTECTED;
-
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 
@@ -21,13 +19,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn begin(attempt: &Attempt<'_>, folders: &[PathBuf]) -> Result<Watch, Miss> {
+    /// `missing`: what configures agents or git, and does not exist yet.
+    pub fn begin(attempt: &Attempt<'_>, missing: Vec<PathBuf>) -> Result<Watch, Miss> {
         let scratch = attempt.cx.scratch.clone();
         for earlier in earlier_attempts(&scratch) {
             Watch { missing: read(&earlier), scratch: earlier }.end()?;
         }
-        let all = folders.iter().flat_map(|folder| PROTECTED.map(|name| folder.join(name)));
-        let missing: Vec<PathBuf> = all.filter(|path| path.symlink_metadata().is_err()).collect();
         let text = serde_json::to_vec(&missing).map_err(|error| Miss::invalid(error.to_string()))?;
         attempt.write(FILE, &text)?;
         Ok(Watch { missing, scratch })

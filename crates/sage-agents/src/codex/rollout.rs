@@ -1,17 +1,19 @@
 //! Codex's own file about a thread: `CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<thread>.jsonl`.
 //!
-//! It grows while the agent works. Four things are read from it: what was counted after each answer, which
-//! kind of error ended a turn, how much of the account's limits is used, and when a used-up one is full again.
-//! Its format is codex's own affair: a line that is not understood says nothing.
+//! It grows while the agent works. Read from it are: what was counted after each answer, which model gave it, which
+//! kind of error ended a turn, how much of the limits of the account is used, and when a used-up one is full again. Its
+//! format is up to codex: a line that is not understood says nothing.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use sage_core::port::{Allowance, Usage};
+use sage_core::price::{Bill, Of, PriceTable};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::PROVIDER;
 use super::usage::Counts;
 use crate::lines::Lines;
 
@@ -30,8 +32,19 @@ pub struct Rollout {
     seen: Seen,
 }
 
+/// One answer of the model.
+#[derive(Debug)]
+struct Answer {
+    /// All of the thread after it.
+    total: Counts,
+    own: Counts,
+    model: Option<String>,
+}
+
 #[derive(Debug, Default)]
 struct Seen {
+    answers: Vec<Answer>,
+    model: Option<String>,
     /// All of the thread and the last answer alone, as told when an answer is there.
     answered: Option<(Counts, Counts)>,
     /// The same, told when its tools have run; a thread that was killed before has forgotten that answer.
@@ -51,6 +64,9 @@ enum Line {
         thread_token_usage: Counts,
     },
     EventMsg(Told),
+    TurnContext {
+        model: Option<String>,
+    },
     #[serde(other)]
     Other,
 }
@@ -89,6 +105,14 @@ impl Rollout {
         rollout
     }
 
+    /// From its beginning: a thread that nobody watches any more.
+    pub fn whole(home: &Path, thread: &str) -> Rollout {
+        let mut rollout = Rollout::nowhere();
+        rollout.file = find(home, thread).and_then(|path| File::open(path).ok());
+        rollout.catch_up();
+        rollout
+    }
+
     /// Reads what is new. Errors are passed over: then nothing is new.
     pub fn catch_up(&mut self) {
         if self.file.is_none() {
@@ -115,6 +139,35 @@ impl Rollout {
     /// All that the thread has used so far.
     pub fn total(&self) -> Option<Usage> {
         Some(self.seen.counts()?.0.classes())
+    }
+
+    /// The model of the thread's last turn.
+    pub fn model(&self) -> Option<&str> {
+        self.seen.model.as_deref()
+    }
+
+    /// What `usage` costs, the part of the thread that came after `before`: answer by answer as far as they are known.
+    pub fn priced(
+        &self,
+        usage: Usage,
+        before: Option<&Usage>,
+        model: Option<&str>,
+        prices: &PriceTable,
+    ) -> Usage {
+        let counted = before.map_or(0, Usage::total);
+        let new = self.seen.answers.iter().filter(|answer| answer.total.classes().total() > counted);
+        let (mut bill, mut told) = (Bill::default(), Usage::default());
+        for answer in new {
+            let own = answer.own.classes();
+            let model = answer.model.as_deref().or(model);
+            bill.add(prices, model, Some(PROVIDER), &own, Of::Request { cache_write_1h: 0 });
+            told.add(&own);
+        }
+        let rest = usage.tokens_beyond(&told);
+        if rest.total() > 0 || usage.total() == 0 {
+            bill.add(prices, self.model().or(model), Some(PROVIDER), &rest, Of::Several);
+        }
+        bill.onto(usage)
     }
 
     pub fn context_tokens(&self) -> Option<u64> {
@@ -150,13 +203,25 @@ impl Seen {
         self.answered.or(self.counted)
     }
 
+    fn answer(&mut self, total: Counts, own: Counts) {
+        if self.answers.last().is_none_or(|last| last.total != total) {
+            self.answers.push(Answer { total, own, model: self.model.clone() });
+        }
+    }
+
     fn take(&mut self, line: &[u8]) {
         match serde_json::from_slice(line) {
+            Ok(Line::TurnContext { model }) => self.model = model.or(self.model.take()),
             Ok(Line::TokenUsageRecord { usage, thread_token_usage }) => {
                 self.answered = Some((thread_token_usage, usage));
+                self.answer(thread_token_usage, usage);
             }
             Ok(Line::EventMsg(Told::TokenCount { info, rate_limits })) => {
                 let counts = info.map(|info| (info.total_token_usage, info.last_token_usage));
+                // Told again after each record, where there are any.
+                if let Some((total, own)) = counts.filter(|_| self.answered.is_none()) {
+                    self.answer(total, own);
+                }
                 self.counted = counts.or(self.counted.take());
                 self.new_limits |= rate_limits.is_some();
                 self.limits = rate_limits.or(self.limits.take());

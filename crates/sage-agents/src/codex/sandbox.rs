@@ -2,9 +2,11 @@
 //!
 //! | role may write | writable                         | always                                             |
 //! |----------------|----------------------------------|----------------------------------------------------|
-//! | everything     | the working directory, temp      | files that configure agents are read-only, Sage's  |
-//! | some folders   | these folders                    | sessions and tokens are not readable, everything   |
-//! | nothing        | nothing                          | else is; the network is on only if the role has it |
+//! | everything     | the working directory, temp,     | files that configure agents and git are read-only, |
+//! |                | the repository's history;        | Sage's sessions and tokens are not readable,       |
+//! |                | with `--allow all` any directory | everything else is; the network is on only if the  |
+//! | some folders   | these folders                    | role has it                                        |
+//! | nothing        | nothing                          |                                                    |
 //!
 //! Codex has no switch for "no commands": they are how it reads files. A role that may not run commands gets
 //! the sandbox of what it may write. A turn that goes on needs all settings again: threads do not keep them.
@@ -12,10 +14,12 @@
 
 use std::path::{Path, PathBuf};
 
+use sage_core::approval::Mode;
 use sage_core::fence::PROTECTED;
 use sage_core::role::{Access, Paths};
 use sage_fence::Fence;
 
+use super::repository;
 use super::toml_text::{table, text};
 
 /// Nested repositories and projects are looked for this deep, in so many directories at most.
@@ -47,6 +51,31 @@ impl Site<'_> {
         }
     }
 
+    /// The git directory in which work may be recorded.
+    fn repository(&self, access: &Access) -> Option<PathBuf> {
+        let writes = access.paths == Paths::All && !self.writable(access).is_empty();
+        repository::git_dir(self.cwd).filter(|_| writes)
+    }
+
+    /// What configures agents or git, may be made, and does not exist yet.
+    pub fn missing(&self, access: &Access) -> Vec<PathBuf> {
+        let folders = self.writable(access);
+        let agents = folders.iter().flat_map(|folder| PROTECTED.map(|name| folder.join(name)));
+        // Sage itself makes worktrees of the repository, also while this agent works.
+        let watched = |name: &&str| *name != "worktrees";
+        let git = self.repository(access).into_iter();
+        let git = git
+            .flat_map(|dir| repository::SETTINGS.into_iter().filter(watched).map(move |name| dir.join(name)));
+        agents.chain(git).filter(|path| path.symlink_metadata().is_err()).collect()
+    }
+
+    /// Outside of the project: the user's own agents, and Sage.
+    fn protected_elsewhere(&self) -> Vec<PathBuf> {
+        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let of_home = home.into_iter().flat_map(|home| PROTECTED.map(|name| home.join(name)));
+        of_home.chain(self.private.iter().cloned()).filter_map(|path| path.canonicalize().ok()).collect()
+    }
+
     /// Tokens and conversations of Sage, as far as they exist.
     fn secrets(&self) -> Vec<PathBuf> {
         let in_each =
@@ -56,17 +85,27 @@ impl Site<'_> {
 }
 
 /// `name=value` settings.
-pub fn settings(access: &Access, site: Site<'_>) -> Vec<String> {
+pub fn settings(access: &Access, site: Site<'_>, mode: Mode) -> Vec<String> {
     let folders = site.writable(access);
-    let mut files: Vec<(String, &str)> = vec![(":root".into(), "read")];
+    let everywhere = mode == Mode::All && access.paths == Paths::All;
+    let mut files = Rights::default();
+    files.set(":root", if everywhere { "write" } else { "read" });
     if access.paths == Paths::All {
-        files.extend([(":tmpdir".into(), "write"), (":slash_tmp".into(), "write")]);
+        files.set(":tmpdir", "write");
+        files.set(":slash_tmp", "write");
     }
-    let shown = |path: &PathBuf| path.display().to_string();
-    files.extend(folders.iter().map(|path| (shown(path), "write")));
-    files.extend(folders.iter().flat_map(|folder| protected(folder)).map(|path| (shown(&path), "read")));
-    files.extend(site.secrets().iter().map(|path| (shown(path), "none")));
-    let files = table(files.iter().map(|(path, access)| (path.as_str(), text(access))));
+    folders.iter().for_each(|path| files.set(path.display(), "write"));
+    if everywhere {
+        site.protected_elsewhere().iter().for_each(|path| files.set(path.display(), "read"));
+    }
+    folders.iter().flat_map(|folder| protected(folder)).for_each(|path| files.set(path.display(), "read"));
+    if let Some(dir) = site.repository(access) {
+        files.set(dir.display(), "write");
+        let settings = repository::SETTINGS.iter().map(|name| dir.join(name));
+        settings.filter(|path| path.exists()).for_each(|path| files.set(path.display(), "read"));
+    }
+    site.secrets().iter().for_each(|path| files.set(path.display(), "none"));
+    let files = table(files.0.iter().map(|(path, access)| (path.as_str(), text(access))));
     let network = table([("enabled", access.network.to_string())]);
     let profile = table([("filesystem", files), ("network", network)]);
     let mut settings = vec![format!("permissions.sage={profile}"), "default_permissions=\"sage\"".into()];
@@ -75,6 +114,18 @@ pub fn settings(access: &Access, site: Site<'_>) -> Vec<String> {
         settings.push("web_search=\"disabled\"".into());
     }
     settings
+}
+
+/// What may be done with which path; the last word counts.
+#[derive(Default)]
+struct Rights(Vec<(String, &'static str)>);
+
+impl Rights {
+    fn set(&mut self, path: impl std::fmt::Display, right: &'static str) {
+        let path = path.to_string();
+        self.0.retain(|(known, _)| *known != path);
+        self.0.push((path, right));
+    }
 }
 
 /// The sandbox can only open what exists. A folder that cannot be made stays closed.
@@ -118,7 +169,7 @@ mod tests {
     use super::*;
 
     fn of(role: Role, root: &Path) -> Vec<String> {
-        settings(&role.access(), Site { project: root, cwd: root, private: &[root.join(".sage")] })
+        settings(&role.access(), Site { project: root, cwd: root, private: &[root.join(".sage")] }, Mode::Ask)
     }
 
     // covers: S6
@@ -147,24 +198,44 @@ mod tests {
     fn what_configures_agents_is_read_only_and_secrets_are_closed() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        for folder in [".git", "sub/lib/.git/hooks", "node_modules/x/.git", "config/claude", ".sage/sessions"]
+        for folder in
+            [".git/hooks", "sub/lib/.git/hooks", "node_modules/x/.git", "config/claude", ".sage/sessions"]
         {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         std::fs::create_dir_all(root.join(".sage/state")).unwrap();
-        std::fs::write(root.join(".sage/state/serve.json"), "{}").unwrap();
+        for file in [".sage/state/serve.json", ".git/HEAD", ".git/config"] {
+            std::fs::write(root.join(file), "{}").unwrap();
+        }
         std::os::unix::fs::symlink("config/claude", root.join(".claude")).unwrap();
         let profile = of(Role::Implementer, &root).remove(0);
         let rule = |path: &str, access: &str| {
             profile.contains(&format!("\"{}\"=\"{access}\"", root.join(path).display()))
         };
-        for path in [".git", "sub/lib/.git", ".sage", ".claude", "config/claude"] {
+        for path in [".git/hooks", ".git/config", "sub/lib/.git", ".sage", ".claude", "config/claude"] {
             assert!(rule(path, "read"), "{path}: {profile}");
         }
+        assert!(rule(".git", "write"), "work may be recorded: {profile}");
         assert!(rule(".sage/state/serve.json", "none") && rule(".sage/sessions", "none"), "{profile}");
         // A missing one would be made as an empty file for as long as a command runs.
         assert!(!profile.contains("sage.toml") && !profile.contains("node_modules"), "{profile}");
+        let site = Site { project: &root, cwd: &root, private: &[root.join(".sage")] };
+        let access = Role::Implementer.access();
+        let missing = site.missing(&access);
+        for path in [".git/commondir", ".git/config.worktree", "sage.toml", ".codex"] {
+            assert!(missing.contains(&root.join(path)), "{path}: {missing:?}");
+        }
+        assert!(
+            !missing.contains(&root.join(".git/hooks")) && site.missing(&Role::Auditor.access()).is_empty()
+        );
+        let all = settings(&access, site, Mode::All).remove(0);
+        assert!(
+            all.contains("\":root\"=\"write\"")
+                && all.contains(&format!("\"{}/.sage\"=\"read\"", root.display()))
+        );
+        let auditor = settings(&Role::Auditor.access(), site, Mode::All).remove(0);
+        assert!(auditor.contains("\":root\"=\"read\"") && !auditor.contains("write"), "{auditor}");
         let site = Site { project: &root, cwd: &root.join("sub/lib/.git/hooks"), private: &[] };
-        assert!(site.writable(&Role::Implementer.access()).is_empty());
+        assert!(site.writable(&access).is_empty() && site.repository(&access).is_none());
     }
 }

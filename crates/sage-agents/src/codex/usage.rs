@@ -26,7 +26,7 @@ impl Counts {
             cache_write: Some(self.cache_write_input_tokens),
             output: Some(self.output_tokens.saturating_sub(self.reasoning_output_tokens)),
             reasoning: Some(self.reasoning_output_tokens),
-            cost_usd: None,
+            ..Usage::default()
         }
     }
 
@@ -54,7 +54,7 @@ pub fn since(now: &Usage, before: Option<&Usage>) -> Usage {
         cache_write: at(2),
         output: at(3),
         reasoning: at(4),
-        cost_usd: None,
+        ..Usage::default()
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     fn usage(classes: [u64; 5]) -> Usage {
         let [input, cache_read, cache_write, output, reasoning] = classes.map(Some);
-        Usage { input, cache_read, cache_write, output, reasoning, cost_usd: None }
+        Usage { input, cache_read, cache_write, output, reasoning, ..Usage::default() }
     }
 
     // covers: R18

@@ -1,6 +1,6 @@
 //! What the fake agent has said so far: its lines, read as they come, in bounded memory.
 
-use sage_core::port::{Progress, Usage};
+use sage_core::port::{Progress, Stage, Usage};
 use serde_json::Value;
 
 use super::line::Line;
@@ -65,7 +65,7 @@ impl Transcript {
             Line::Usage(usage) => {
                 self.usage.add(&usage);
                 // All of this attempt so far: a report that is lost or comes twice changes nothing.
-                tell(Progress::Usage(self.usage.clone()));
+                tell(Progress::Usage(self.usage.clone(), Stage::Answered));
             }
             Line::Limits(signal) => tell(Progress::Quota(signal)),
             Line::Result { result } if self.results.len() < 2 => self.results.push(result),
@@ -89,7 +89,7 @@ mod tests {
             let mut transcript = Transcript::new(1_000);
             let told = std::cell::RefCell::new(Vec::new());
             let tell = |it: Progress| match it {
-                Progress::Usage(usage) => told.borrow_mut().push((usage.input, usage.output)),
+                Progress::Usage(usage, _) => told.borrow_mut().push((usage.input, usage.output)),
                 other => panic!("{other:?}"),
             };
             text.chunks(size).for_each(|chunk| transcript.push(chunk, &tell));

@@ -136,7 +136,7 @@ fn usage(spend: &Spend) -> Usage {
         cache_write: spend.cache_creation_input_tokens,
         output: spend.output_tokens.map(|all| all.saturating_sub(spend.reasoning.unwrap_or_default())),
         reasoning: spend.reasoning,
-        cost_usd: None,
+        ..Usage::default()
     }
 }
 

@@ -105,6 +105,6 @@ pub fn openai_usage(spend: &Spend) -> Usage {
         cache_write: Some(write),
         output: without(spend.output_tokens, reasoning),
         reasoning: Some(reasoning),
-        cost_usd: None,
+        ..Usage::default()
     }
 }

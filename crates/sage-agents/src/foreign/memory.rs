@@ -95,6 +95,7 @@ mod tests {
             params: Default::default(),
             agent: None,
             model: None,
+            allow: Default::default(),
             role: None,
             session: None,
             isolation: Default::default(),

@@ -79,6 +79,7 @@ pub struct Folded {
     blocks: BTreeMap<u64, Block>,
     stop: Option<String>,
     usage: Option<Value>,
+    model: Option<String>,
     over: bool,
 }
 
@@ -93,7 +94,10 @@ impl Fold for Folded {
     fn event(&mut self, event: &Event) -> Result<Heard, Miss> {
         let data = parsed(event);
         match data["type"].as_str() {
-            Some("message_start") => self.count(&data["message"]["usage"]),
+            Some("message_start") => {
+                self.model = data["message"]["model"].as_str().map(str::to_string);
+                self.count(&data["message"]["usage"]);
+            }
             Some("content_block_start") => {
                 let block = Block { content: data["content_block"].clone(), input: String::new() };
                 self.blocks.insert(data["index"].as_u64().unwrap_or_default(), block);
@@ -128,7 +132,8 @@ impl Fold for Folded {
             cache_write: tokens("cache_creation_input_tokens"),
             output: tokens("output_tokens").map(|all| all.saturating_sub(reasoning.unwrap_or_default())),
             reasoning,
-            cost_usd: None,
+            model: self.model.clone(),
+            ..Usage::default()
         }
     }
 

@@ -54,6 +54,7 @@ pub struct Folded {
     calls: Vec<Part>,
     finish: Option<String>,
     usage: Option<Value>,
+    model: Option<String>,
 }
 
 /// A call that is still written.
@@ -74,6 +75,9 @@ impl Fold for Folded {
         if !data["error"].is_null() {
             return Err(trouble::midstream(&data));
         }
+        if let Some(model) = data["model"].as_str() {
+            self.model = Some(model.to_string());
+        }
         if data["usage"].is_object() {
             self.usage = Some(data["usage"].clone());
         }
@@ -86,8 +90,8 @@ impl Fold for Folded {
     }
 
     fn usage(&self) -> Usage {
-        let usage = self.usage.as_ref();
-        usage.map(|usage| openai_usage(usage, "prompt_tokens", "completion_tokens")).unwrap_or_default()
+        let Some(usage) = &self.usage else { return Usage::default() };
+        Usage { model: self.model.clone(), ..openai_usage(usage, "prompt_tokens", "completion_tokens") }
     }
 
     fn text(&self) -> String {

@@ -1,7 +1,8 @@
 //! One turn of the agent: ask, let tools be used, ask again, until there is an answer.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::Usage;
+use sage_core::port::{Stage, Usage};
+use sage_core::price::{Bill, Of};
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
@@ -32,6 +33,7 @@ pub struct Dialogue<'a> {
     specs: Vec<ToolSpec>,
     shape: Option<Shape>,
     usage: Usage,
+    bill: Bill,
     /// What the next request carries along.
     context_tokens: Option<u64>,
 }
@@ -46,8 +48,20 @@ impl<'a> Dialogue<'a> {
         tools: &'a Toolboxes,
     ) -> Dialogue<'a> {
         let (specs, shape) = (tools.specs(), order.schema.as_ref().map(Shape::of));
-        let usage = Usage::default();
-        Dialogue { attempt, order, feed, endpoint, history, tools, specs, shape, usage, context_tokens: None }
+        let (usage, bill) = (Usage::default(), Bill::default());
+        Dialogue {
+            attempt,
+            order,
+            feed,
+            endpoint,
+            history,
+            tools,
+            specs,
+            shape,
+            usage,
+            bill,
+            context_tokens: None,
+        }
     }
 
     pub async fn hold(mut self) -> Turn {
@@ -90,18 +104,48 @@ impl<'a> Dialogue<'a> {
         };
         let mut fold = self.endpoint.api.fold();
         let stop = &self.attempt.cx.stop;
-        let mut line = Line { http, endpoint: &self.endpoint, feed: self.feed, stop, patience };
+        let mut line =
+            Line { http, endpoint: &self.endpoint, feed: self.feed, stop, patience, refused: false };
         let reply = line.ask(&ask, &mut *fold).await;
-        let (text, used) = (fold.text(), fold.usage());
+        let (text, used, refused) = (fold.text(), fold.usage(), line.refused);
         if !text.is_empty() {
             self.feed.text(&text);
         }
+        if refused && used.is_empty() {
+            self.usage.add(&Usage::none());
+        }
         if !used.is_empty() {
-            self.usage.add(&used);
-            self.context_tokens = Some(used.total());
-            self.feed.usage(self.usage.clone());
+            self.count(&used);
+            let goes_on = reply.as_ref().is_ok_and(|reply| self.wants_more(reply));
+            self.feed.usage(self.usage.clone(), if goes_on { Stage::GoesOn } else { Stage::Answered });
+            if goes_on {
+                self.feed.caught_up().await;
+            }
         }
         reply
+    }
+
+    /// One answer more, and what it costs.
+    fn count(&mut self, used: &Usage) {
+        let prices = self.feed.prices();
+        // An endpoint may call the model something that nobody knows.
+        let told = used.model.as_deref().filter(|model| prices.price(model).is_some());
+        let asked = Some(self.endpoint.model.as_str()).filter(|model| prices.price(model).is_some());
+        let model = told.or(asked).or(used.model.as_deref()).unwrap_or(&self.endpoint.model);
+        self.bill.add(prices, Some(model), None, used, Of::Request { cache_write_1h: 0 });
+        self.usage.add(used);
+        self.usage = self.bill.onto(std::mem::take(&mut self.usage));
+        self.context_tokens = Some(used.total());
+    }
+
+    /// It is no answer yet: another request follows.
+    fn wants_more(&self, reply: &Reply) -> bool {
+        let structured = reply.calls.iter().any(|call| call.name == STRUCTURED && call.input.is_ok());
+        match reply.stop {
+            Stop::Paused => true,
+            Stop::Whole => !reply.calls.is_empty() && !(structured && self.shape.is_some()),
+            Stop::Length | Stop::Refused | Stop::Unknown(_) => false,
+        }
     }
 
     /// The answer, if it is one; `None` goes on.
@@ -159,7 +203,7 @@ impl<'a> Dialogue<'a> {
         let (endpoint, feed, stop) = (&self.endpoint, self.feed, &self.attempt.cx.stop);
         let mut answered = Vec::new();
         for call in calls {
-            let mut line = Line { http, endpoint, feed, stop, patience };
+            let mut line = Line { http, endpoint, feed, stop, patience, refused: false };
             let result = match &call.input {
                 Err(why) => Err(why.clone()),
                 Ok(input) => {

@@ -32,6 +32,8 @@ pub struct Line<'a> {
     pub feed: &'a Feed,
     pub stop: &'a StopSignal,
     pub patience: &'a mut Patience,
+    /// The endpoint answered with an error instead of a stream: nothing was used.
+    pub refused: bool,
 }
 
 impl Line<'_> {
@@ -45,6 +47,7 @@ impl Line<'_> {
         }
         self.moved();
         if head.status != 200 {
+            self.refused = true;
             let told = self.wait(Limited::new(body, ERROR_BYTES).collect()).await?;
             let told = told.map(|told| told.to_bytes()).unwrap_or_default();
             let told = String::from_utf8_lossy(&told);

@@ -87,8 +87,9 @@ impl Fold for Folded {
     }
 
     fn usage(&self) -> Usage {
-        let usage = self.end.as_ref().map(|end| &end["usage"]);
-        usage.map(|usage| openai_usage(usage, "input_tokens", "output_tokens")).unwrap_or_default()
+        let Some(end) = &self.end else { return Usage::default() };
+        let model = end["model"].as_str().map(str::to_string);
+        Usage { model, ..openai_usage(&end["usage"], "input_tokens", "output_tokens") }
     }
 
     fn text(&self) -> String {

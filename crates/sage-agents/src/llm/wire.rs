@@ -34,7 +34,7 @@ pub struct Ask<'a> {
 pub trait Fold: Send {
     fn event(&mut self, event: &Event) -> Result<Heard, Miss>;
 
-    /// What the endpoint has said about usage so far.
+    /// What the endpoint has said about usage so far, and which model it says it is.
     fn usage(&self) -> Usage;
 
     /// What the model has said so far.
@@ -167,6 +167,6 @@ pub fn openai_usage(usage: &Value, input: &str, output: &str) -> Usage {
         cache_write,
         output: without(output, &[reasoning]),
         reasoning,
-        cost_usd: None,
+        ..Usage::default()
     }
 }

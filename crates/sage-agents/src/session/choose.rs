@@ -12,11 +12,12 @@
 //! | a session of another agent                  | `<name>-<agent>`, told what is known there (reload)    |
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Continuity, StepCall, Usage};
+use sage_core::port::{Continuity, Progress, StepCall};
 
 use super::chosen::Chosen;
 use super::opened::Opened;
 use super::record::{Record, TurnRecord, TurnState};
+use super::recover::recover;
 use super::store::SessionError;
 use super::take::take;
 use super::words::{after, go_on, with_feedback};
@@ -62,9 +63,12 @@ fn decide(
     if let Some(at) = done.filter(|at| is_kept(&opened.record.turns[*at], call))
         && let Some(answer) = opened.answer(at)
     {
-        // What is known of an attempt has been counted with it.
-        let usage = if call.unknown { opened.record.turns[at].usage.clone() } else { Usage::default() };
-        return Chosen::kept_answer(opened, answer, usage);
+        let turn = &opened.record.turns[at];
+        if call.unknown && !turn.usage.is_empty() {
+            let (attempt_then, usage) = (turn.attempt, turn.usage.clone());
+            (attempt.cx.progress)(Progress::Lost { attempt: attempt_then, usage });
+        }
+        return Chosen::kept_answer(opened, answer);
     }
     // Asked for anew, with nothing wrong about the first answer: it shall not copy itself.
     let anew = done.is_some() && call.fresh && call.feedback.is_none();
@@ -81,6 +85,9 @@ fn decide(
     let cwd = attempt.cwd().unwrap_or_else(|_| attempt.cx.project.clone());
     let id = opened.record.conversation.clone().or_else(|| opened.record.proposed.clone());
     let id = id.filter(|id| agent.knows(config, id, &cwd));
+    if let Some(id) = &id {
+        recover(&mut opened, attempt, agent, config, id);
+    }
     let spoiled = is_spoiled(&opened.record, call);
     let Some(id) = id.filter(|_| !spoiled) else {
         let (prompt, conversation, continuity) =

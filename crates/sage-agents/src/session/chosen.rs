@@ -24,7 +24,7 @@ pub struct Chosen {
     prompt: String,
     conversation: Conversation,
     continuity: Continuity,
-    kept: Option<(Value, Usage)>,
+    kept: Option<Value>,
 }
 
 impl Chosen {
@@ -45,17 +45,16 @@ impl Chosen {
         Chosen { opened, id, task, prompt, conversation, continuity, kept: None }
     }
 
-    pub fn kept_answer(opened: Opened, answer: Value, usage: Usage) -> Chosen {
+    pub fn kept_answer(opened: Opened, answer: Value) -> Chosen {
         let conversation = Conversation::New { id: String::new() };
         let mut chosen = Chosen::new(opened, "", String::new(), conversation, Continuity::Resumed);
-        chosen.kept = Some((answer, usage));
+        chosen.kept = Some(answer);
         chosen
     }
 
-    /// The answer that an earlier call of this work got, if that is what is wanted.
+    /// The answer that an earlier call of this work got, if that is what is wanted. Nothing is used for it.
     pub fn kept(&self) -> Option<StepOutcome> {
-        let (result, usage) = self.kept.clone()?;
-        Some(StepOutcome::Succeeded { result, usage })
+        Some(StepOutcome::Succeeded { result: self.kept.clone()?, usage: Usage::none() })
     }
 
     /// Empty where there is no session.

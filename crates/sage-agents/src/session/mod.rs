@@ -16,6 +16,7 @@ mod fork;
 mod opened;
 mod rebuild;
 mod record;
+mod recover;
 mod store;
 mod take;
 #[cfg(test)]
@@ -26,5 +27,6 @@ pub use choose::choose;
 pub use chosen::Chosen;
 pub use fork::fork;
 pub use record::{Parent, Record, TurnRecord, TurnState};
-pub use store::{SessionError, Store, check_id};
+pub use recover::used_by;
+pub use store::{SessionError, Store, check_id, now_ms};
 pub use words::with_feedback;

@@ -120,6 +120,7 @@ impl Desk {
             agent: Some("parrot".into()),
             model: None,
             schema: None,
+            allow: Default::default(),
             role: None,
             session: None,
             isolation: Isolation::None,
@@ -149,6 +150,7 @@ impl Desk {
             nudge: Default::default(),
             questions: Questions::default(),
             crowd: Default::default(),
+            prices: Default::default(),
             progress: Arc::new(move |progress| match progress {
                 Progress::Session { continuity, .. } => told.lock().unwrap().push(continuity),
                 Progress::Alive => *alive.lock().unwrap() += 1,
@@ -359,7 +361,7 @@ async fn an_answer_is_paid_for_again_only_if_it_was_asked_for_anew() {
     desk.ask(&desk.call(1)).await;
     // Stopped while the answer was checked: it was paid with the attempt that got it.
     let StepOutcome::Succeeded { result, usage } = desk.ask(&desk.call(2)).await else { panic!() };
-    assert_eq!((result, usage), (json!("first"), Usage::default()));
+    assert_eq!((result, usage), (json!("first"), Usage::none()));
     let mut record = desk.store().list().unwrap().remove(0).unwrap();
     record.counters = Some(Usage { input: Some(9), ..Usage::default() });
     desk.store().save(&record, false).unwrap();

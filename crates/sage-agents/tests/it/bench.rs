@@ -54,6 +54,7 @@ impl Bench {
             params: params.as_object().unwrap().clone(),
             agent: None,
             model: None,
+            allow: Default::default(),
             role: None,
             session: None,
             isolation: Default::default(),
@@ -76,6 +77,7 @@ impl Bench {
             nudge: Default::default(),
             questions: Default::default(),
             crowd: Default::default(),
+            prices: Arc::new(sage_core::price::PriceTable::built_in()),
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config = ExecutorConfig {
@@ -179,7 +181,7 @@ impl Bench {
     pub fn usages(&self) -> Vec<Usage> {
         let progress = self.progress.lock().unwrap();
         let used = progress.iter().filter_map(|it| match it {
-            Progress::Usage(usage) => Some(usage.clone()),
+            Progress::Usage(usage, _) => Some(usage.clone()),
             _ => None,
         });
         used.collect()
@@ -193,6 +195,16 @@ impl Bench {
             _ => None,
         });
         told.collect()
+    }
+
+    /// What earlier attempts had used that were cut off, by their number.
+    pub fn lost(&self) -> Vec<(u32, Usage)> {
+        let progress = self.progress.lock().unwrap();
+        let lost = progress.iter().filter_map(|it| match it {
+            Progress::Lost { attempt, usage } => Some((*attempt, usage.clone())),
+            _ => None,
+        });
+        lost.collect()
     }
 
     pub fn spawned_pid(&self) -> Option<u32> {

@@ -35,9 +35,12 @@ async fn it_answers_uses_tools_and_tells_what_it_used() {
         cache_write: Some(0),
         output: Some(30),
         reasoning: Some(10),
-        cost_usd: None,
+        ..Usage::default()
     };
-    assert_eq!((&used, &codex.llm.sent_usage()), (&expected, &expected));
+    assert_eq!((&used.tokens(), &codex.llm.sent_usage()), (&expected, &expected));
+    // It tells no cost; the file tells the model that was asked for, which nobody knows a price of.
+    assert_eq!((used.model.as_deref(), used.cost_estimated), (Some("fake-1"), true));
+    assert_eq!(used.unpriced["fake-1"], "gpt-5.5-pro");
     // What it used was known before it had ended.
     assert_eq!(codex.bench.usages().first().and_then(|usage| usage.input), Some(70));
     assert_eq!(codex.continuity(), Some(Continuity::New));
@@ -65,7 +68,7 @@ async fn a_conversation_goes_on_and_each_turn_is_charged_its_own() {
         assert_eq!((used.cache_read, used.cache_write, used.output), (Some(cached), Some(3), Some(5)));
         sum.add(&used);
     }
-    assert_eq!(sum, codex.llm.sent_usage());
+    assert_eq!(sum.tokens(), codex.llm.sent_usage());
     assert_eq!(codex.continuity(), Some(Continuity::Resumed));
     let last = codex.last_input();
     for part in ["alpha", "one", "beta", "two", "gamma"] {

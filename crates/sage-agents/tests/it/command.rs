@@ -103,7 +103,7 @@ async fn a_program_says_what_it_has_used() {
         cache_write: Some(5),
         output: Some(40),
         reasoning: Some(4),
-        cost_usd: None,
+        ..Usage::default()
     };
     let note = json!({ "sage": { "usage": usage } });
     let outcome = last_word(note.clone(), 0).run().await.0;

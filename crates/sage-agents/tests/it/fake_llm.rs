@@ -120,7 +120,7 @@ fn anthropic_is_the_same_streamed_and_whole() {
         cache_write: Some(5),
         output: Some(20),
         reasoning: Some(10),
-        cost_usd: None,
+        ..Usage::default()
     };
     assert_eq!(fake.sent_usage(), stated);
 

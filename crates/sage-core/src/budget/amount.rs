@@ -75,11 +75,24 @@ impl Amount {
 /// For people, rounded: `12.3k tokens and $1.25`.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(""))
+    }
+}
+
+impl Amount {
+    /// The same, of money that is an estimate: `12.3k tokens and ~$1.25`.
+    pub fn about(&self) -> String {
+        self.text("~")
+    }
+
+    fn text(&self, about: &str) -> String {
         let noun = if self.tokens == 1 { "token" } else { "tokens" };
         match (self.tokens, self.micro_usd) {
-            (0, micro_usd @ 1..) => f.write_str(&money_text(micro_usd)),
-            (tokens, 0) => write!(f, "{} {noun}", tokens_text(tokens)),
-            (tokens, micro_usd) => write!(f, "{} {noun} and {}", tokens_text(tokens), money_text(micro_usd)),
+            (0, micro_usd @ 1..) => format!("{about}{}", money_text(micro_usd)),
+            (tokens, 0) => format!("{} {noun}", tokens_text(tokens)),
+            (tokens, micro_usd) => {
+                format!("{} {noun} and {about}{}", tokens_text(tokens), money_text(micro_usd))
+            }
         }
     }
 }
@@ -100,12 +113,13 @@ pub(super) fn tokens_text(tokens: u64) -> String {
     }
 }
 
-/// `$5`, `$1.25`: to the cent.
+/// `$5`, `$1.25`: to the cent; below a cent with four decimals.
 pub(super) fn money_text(micro_usd: u64) -> String {
     let cents = micro_usd / 10_000 + u64::from(micro_usd % 10_000 >= 5_000);
     match micro_usd {
         0 => "$0".to_owned(),
-        1..10_000 => "under $0.01".to_owned(),
+        1..50 => "<$0.0001".to_owned(),
+        50..9_950 => format!("$0.{:04}", (micro_usd + 50) / 100),
         _ if micro_usd.is_multiple_of(1_000_000) => format!("${}", micro_usd / 1_000_000),
         _ => format!("${}.{:02}", cents / 100, cents % 100),
     }

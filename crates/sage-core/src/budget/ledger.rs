@@ -106,6 +106,15 @@ impl Ledger {
         }
     }
 
+    /// What was settled turns out to have been another amount.
+    pub fn correct(&mut self, way: &[&str], settled: Amount, really: Amount) {
+        for name in counted(way) {
+            self.change(name, |node| {
+                node.settled = node.settled.saturating_sub(settled).saturating_add(really);
+            });
+        }
+    }
+
     /// The least that is left of each unit; `None` where nothing on the way limits it.
     pub fn left(&self, way: &[&str]) -> Cap {
         let mut tightest = Cap::default();

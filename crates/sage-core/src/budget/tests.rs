@@ -140,13 +140,18 @@ fn amounts_are_rounded_for_people() {
         (both(0, 1_254_999), "$1.25"),
         (both(0, 1_255_000), "$1.26"),
         (both(0, 4_999_999), "$5.00"),
-        (both(0, 9_999), "under $0.01"),
+        (both(0, 9_999), "$0.01"),
+        (both(0, 1_649), "$0.0016"),
+        (both(0, 50), "$0.0001"),
+        (both(0, 49), "<$0.0001"),
         (both(0, u64::MAX), "$18446744073709.55"),
         (both(12_345, 1_250_000), "12.3k tokens and $1.25"),
     ];
     for (amount, expected) in table {
         assert_eq!(amount.to_string(), expected);
     }
+    assert_eq!(both(12_345, 1_250_000).about(), "12.3k tokens and ~$1.25");
+    assert_eq!((both(1, 0).about(), both(0, 1_250_000).about()), ("1 token".into(), "~$1.25".into()));
 }
 
 // covers: R18
@@ -164,7 +169,7 @@ fn amounts_saturate_and_count_all_classes() {
         cache_write: None,
         output: Some(300),
         reasoning: Some(4_000),
-        cost_usd: None,
+        ..Usage::default()
     };
     assert_eq!(Amount::of(&usage, Some(7)), both(4_321, 7));
     assert_eq!(Amount::of(&usage, None), both(4_321, 0));

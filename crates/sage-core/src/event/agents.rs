@@ -31,6 +31,12 @@ pub struct AskedFor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     pub input: Payload,
+    /// Why no rule answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// A pattern for `[approvals] commands` that would have answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl AskedFor {

@@ -91,6 +91,24 @@ pub struct StepReserved {
     pub reserve: Amount,
 }
 
+/// All that a running attempt has used so far.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepUsed {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub usage: Usage,
+}
+
+/// What an attempt that was cut off with its owner had used: it replaces what was known of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRecovered {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub usage: Usage,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepFellBack {

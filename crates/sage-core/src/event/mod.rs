@@ -117,6 +117,10 @@ events! {
     StepCharged = "step.charged",
     /// A running attempt may spend more than it had reserved.
     StepReserved = "step.reserved",
+    /// What a running attempt has used so far: known even if its owner is killed.
+    StepUsed = "step.used",
+    /// What an attempt that was cut off with its owner had used, from its agent's own records.
+    StepRecovered = "step.recovered",
     /// The step goes on by its next alternative.
     StepFellBack = "step.fellBack",
     /// A running agent asks for permission / has got its answer.

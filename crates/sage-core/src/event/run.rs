@@ -77,6 +77,9 @@ pub struct Settings {
     /// When people shall be alerted, where that is not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alerts: Option<crate::alert::Thresholds>,
+    /// How much agents may do without a person, if a person said so for this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<crate::approval::Mode>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -49,10 +49,24 @@ pub enum Permission {
 pub trait Asks: Send + Sync {
     fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission>;
 
-    /// The same, of an attempt that works in `root` instead of the project.
-    fn ask_in(&self, ask: PermissionAsk, _root: Option<&Path>) -> BoxFuture<'static, Permission> {
+    /// The same, of an attempt that works somewhere else than in the project.
+    fn ask_in(&self, ask: PermissionAsk, _at: &Workplace) -> BoxFuture<'static, Permission> {
         self.ask(ask)
     }
+
+    /// Resolves once the engine has taken in everything that the attempt reported before.
+    fn caught_up(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Where an attempt works, if that is not the project.
+#[derive(Clone, Debug, Default)]
+pub struct Workplace {
+    /// What takes the project's place.
+    pub root: Option<Arc<Path>>,
+    /// The directory in it that commands run in.
+    pub cwd: Option<Arc<Path>>,
 }
 
 /// Where an attempt asks. Counts what is open: while somebody thinks, no time of the attempt is used up.
@@ -60,18 +74,25 @@ pub trait Asks: Send + Sync {
 pub struct Questions {
     asks: Arc<dyn Asks>,
     open: Arc<AtomicU32>,
-    root: Option<Arc<Path>>,
+    at: Workplace,
     redactor: Redactor,
 }
 
 impl Questions {
     pub fn new(asks: Arc<dyn Asks>) -> Questions {
-        Questions { asks, open: Arc::default(), root: None, redactor: Redactor::default() }
+        Questions { asks, open: Arc::default(), at: Workplace::default(), redactor: Redactor::default() }
     }
 
     /// Of an attempt that works somewhere else than in the project.
     pub fn within(mut self, root: &Path) -> Questions {
-        self.root = Some(root.into());
+        self.at.root = Some(root.into());
+        self
+    }
+
+    /// Of an agent whose commands run in this directory.
+    #[must_use]
+    pub fn in_directory(mut self, cwd: &Path) -> Questions {
+        self.at.cwd = Some(cwd.into());
         self
     }
 
@@ -87,12 +108,18 @@ impl Questions {
         self.redactor.string(&mut ask.tool);
         self.redactor.value(&mut ask.input);
         ask.paths.iter_mut().chain(&mut ask.command).for_each(|text| self.redactor.string(text));
-        let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask_in(ask, self.root.as_deref()));
+        let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask_in(ask, &self.at));
         Box::pin(std::future::poll_fn(move |cx| {
             // Closed when the answer is there, or when nobody waits for it any more.
             let _held = &open;
             answer.as_mut().poll(cx)
         }))
+    }
+
+    /// Resolves once the engine has taken in everything that the attempt reported before: what it makes of it, such
+    /// as a stop at a budget, is known then.
+    pub fn caught_up(&self) -> BoxFuture<'static, ()> {
+        self.asks.caught_up()
     }
 
     pub fn open(&self) -> u32 {

@@ -1,23 +1,25 @@
 //! What models cost: a table by model name that comes with Sage and that people can override.
 //!
 //! Prices change without notice and differ by contract, so a cost from this table is an estimate. A model that
-//! the table does not know has no cost, rather than a cost of 0.
+//! the table does not know is never free: it has no cost, or that of the dearest model of its provider (bill.rs).
 
+mod bill;
+mod cost;
 mod rate;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::port::Usage;
 
+pub use bill::{Bill, UNKNOWN_MODEL};
+pub use cost::Cost;
 pub use rate::Rate;
 
 const BUILT_IN: &str = include_str!("prices.json");
-
-const TOKENS_PER_RATE: u128 = 1_000_000;
 
 /// By class of token. Reasoning costs what output costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,26 +33,77 @@ pub struct Price {
     /// Without it, writing to a cache costs as much as input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Rate>,
+    /// What is to stay in the cache for an hour; without it, as much as any cache write.
+    #[serde(default, rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Rate>,
+    /// Other rates for long prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_prompt: Option<LongPrompt>,
+}
+
+/// What a number of tokens belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// One request, with those of its cache writes that shall stay for an hour.
+    Request { cache_write_1h: u64 },
+    /// Nobody knows how many requests: each is taken for a short one.
+    Several,
+}
+
+/// The rates of a request whose prompt has more than `above` tokens, cached ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LongPrompt {
+    pub above: u64,
+    pub input: Rate,
+    pub output: Rate,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Rate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Rate>,
+    #[serde(default, rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Rate>,
 }
 
 impl Price {
-    /// Rounded once, half up. `None` if nothing was reported: that is not the same as free.
-    pub fn cost_micro_usd(&self, usage: &Usage) -> Option<u64> {
+    pub const fn new(input: Rate, output: Rate) -> Price {
+        Price { input, output, cache_read: None, cache_write: None, cache_write_1h: None, long_prompt: None }
+    }
+
+    /// `None` if nothing was reported: that is not the same as free.
+    pub fn cost(&self, usage: &Usage, of: Of) -> Option<Cost> {
+        let (request, cache_write_1h) = match of {
+            Of::Request { cache_write_1h } => (true, cache_write_1h),
+            Of::Several => (false, 0),
+        };
+        let long = self.long_prompt.filter(|long| request && usage.prompt_tokens() > long.above);
+        let rates = long.map_or(*self, LongPrompt::rates);
+        let cache_write = rates.cache_write.unwrap_or(rates.input);
+        let longer = usage.cache_write.unwrap_or(0).min(cache_write_1h);
         let classes = [
-            (usage.input, self.input),
-            (usage.cache_read, self.cache_read.unwrap_or(self.input)),
-            (usage.cache_write, self.cache_write.unwrap_or(self.input)),
-            (usage.output, self.output),
-            (usage.reasoning, self.output),
+            (usage.input, rates.input),
+            (usage.cache_read, rates.cache_read.unwrap_or(rates.input)),
+            (usage.cache_write.map(|tokens| tokens - longer), cache_write),
+            (usage.cache_write.map(|_| longer), rates.cache_write_1h.unwrap_or(cache_write)),
+            (usage.output, rates.output),
+            (usage.reasoning, rates.output),
         ];
         let mut known =
             classes.iter().filter_map(|(tokens, rate)| Some((*tokens.as_ref()?, rate))).peekable();
         known.peek()?;
-        let sum = known.fold(0_u128, |sum, (tokens, rate)| {
-            sum.saturating_add(u128::from(tokens).saturating_mul(u128::from(rate.micro_usd())))
-        });
-        let rounded = sum.saturating_add(TOKENS_PER_RATE / 2) / TOKENS_PER_RATE;
-        Some(u64::try_from(rounded).unwrap_or(u64::MAX))
+        Some(known.fold(Cost::default(), |sum, (tokens, rate)| sum.saturating_add(Cost::of(tokens, *rate))))
+    }
+
+    /// Of several requests together, rounded once, half up.
+    pub fn cost_micro_usd(&self, usage: &Usage) -> Option<u64> {
+        self.cost(usage, Of::Several).map(Cost::micro_usd)
+    }
+}
+
+impl LongPrompt {
+    fn rates(self) -> Price {
+        let LongPrompt { above: _, input, output, cache_read, cache_write, cache_write_1h } = self;
+        Price { input, output, cache_read, cache_write, cache_write_1h, long_prompt: None }
     }
 }
 
@@ -59,12 +112,18 @@ impl Price {
 pub struct PriceTable {
     as_of: String,
     models: BTreeMap<String, Price>,
+    /// What agents call models for short: `sonnet`.
+    aliases: BTreeMap<String, String>,
+    /// Models that cannot be used any more: no unknown model is one of them.
+    retired: BTreeSet<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
     as_of: String,
+    aliases: BTreeMap<String, String>,
+    retired: BTreeSet<String>,
     per_million_tokens: BTreeMap<String, Price>,
 }
 
@@ -73,7 +132,8 @@ impl PriceTable {
     pub fn built_in() -> PriceTable {
         // A test reads the file, so that the default never stands in for it.
         let file: File = serde_json::from_str(BUILT_IN).unwrap_or_default();
-        PriceTable { as_of: file.as_of, models: file.per_million_tokens }
+        let File { as_of, aliases, retired, per_million_tokens: models } = file;
+        PriceTable { as_of, models, aliases, retired }
     }
 
     /// Adds prices, or replaces those of the same name.
@@ -89,9 +149,15 @@ impl PriceTable {
     }
 
     /// Of the longest name in the table that `model` begins with, also without the provider before it
-    /// (`anthropic/claude-...`) and with a date after it.
+    /// (`anthropic/claude-...`) and with a date after it; or of the model that it is an alias of.
     pub fn price(&self, model: &str) -> Option<&Price> {
         let model = model.trim().to_lowercase();
+        // `sonnet[1m]` is `sonnet` with a larger context.
+        let alias = || self.aliases.get(model.split('[').next()?).and_then(|name| self.models.get(name));
+        self.named(&model).or_else(alias)
+    }
+
+    fn named(&self, model: &str) -> Option<&Price> {
         let behind_slash = model.match_indices('/').map(|(at, _)| at + 1);
         // Bedrock: `us.anthropic.claude-...`.
         let behind_dot = model.find("anthropic.").map(|at| at + "anthropic.".len());
@@ -104,6 +170,7 @@ impl PriceTable {
         })
     }
 
+    /// Of several requests together.
     pub fn cost_micro_usd(&self, model: &str, usage: &Usage) -> Option<u64> {
         self.price(model)?.cost_micro_usd(usage)
     }

@@ -10,11 +10,11 @@ const fn usd(micro_usd: u64) -> Rate {
 
 fn usage(classes: [Option<u64>; 5]) -> Usage {
     let [input, cache_read, cache_write, output, reasoning] = classes;
-    Usage { input, cache_read, cache_write, output, reasoning, cost_usd: None }
+    Usage { input, cache_read, cache_write, output, reasoning, ..Usage::default() }
 }
 
 fn price(input: u64, output: u64) -> Price {
-    Price { input: usd(input), output: usd(output), cache_read: None, cache_write: None }
+    Price::new(usd(input), usd(output))
 }
 
 // covers: R18
@@ -71,6 +71,16 @@ fn models_are_found_by_the_longest_beginning() {
         ("models/gemini-2.0-flash-001", "gemini-2.0-flash"),
         ("gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
         ("gemini-2.5-flash-lite-preview-06-17", "gemini-2.5-flash-lite"),
+        // What Claude Code 2.1.325 calls its models for short; `opusplan` may be one of two: the dearer one.
+        ("sonnet", "claude-sonnet-5-5"),
+        ("Opus", "claude-opus-5-5"),
+        ("haiku", "claude-haiku-5-5"),
+        ("fable[1m]", "claude-fable-5-2"),
+        ("best", "claude-opus-5-5"),
+        ("opusplan", "claude-opus-5-5"),
+        ("o1-preview", "o1"),
+        ("o1-mini-2024-09-12", "o1-mini"),
+        ("o1-pro", "o1-pro"),
     ];
     for (model, entry) in same {
         assert_eq!(table.price(model), Some(&table.models[entry]), "{model}");
@@ -86,7 +96,7 @@ fn models_are_found_by_the_longest_beginning() {
         "gpt-50",
         "gpt",
         "o3x",
-        "opus",
+        "opusx",
         "gemini-9-pro",
         "mistral-large",
         "/",
@@ -95,6 +105,24 @@ fn models_are_found_by_the_longest_beginning() {
     for model in unknown {
         assert_eq!(table.price(model), None, "{model}");
     }
+}
+
+// covers: R18
+#[test]
+fn a_long_prompt_costs_more_and_only_if_it_is_one() {
+    let table = PriceTable::built_in();
+    let price = table.price("claude-haiku-5-5").unwrap();
+    let short = usage([Some(70_000), Some(20_000), Some(10_000), Some(1_000), None]);
+    let long = usage([Some(70_001), Some(20_000), Some(10_000), Some(1_000), None]);
+    let micro_usd = |usage: &Usage, of| price.cost(usage, of).unwrap().micro_usd();
+    let request = Of::Request { cache_write_1h: 0 };
+    // 70,000 x 0.1 + 20,000 x 0.01 + 10,000 x 0.125 + 1,000 x 0.5
+    assert_eq!(micro_usd(&short, request), 8_950);
+    assert_eq!(micro_usd(&long, request), 44_751, "five times as much, and one token");
+    assert_eq!(micro_usd(&long, Of::Several), 8_950, "the sum of many prompts is no long prompt");
+    // 4,000 of the 10,000 at 0.2 instead of 0.125.
+    assert_eq!(micro_usd(&short, Of::Request { cache_write_1h: 4_000 }), 9_250);
+    assert_eq!(micro_usd(&short, Of::Request { cache_write_1h: u64::MAX }), 9_700);
 }
 
 // covers: R18
@@ -141,11 +169,23 @@ fn the_built_in_table_makes_sense() {
         assert!(price.cache_read.is_none_or(|rate| usd(0) < rate && rate <= price.input), "{model}");
         assert!(price.cache_write.is_none_or(|rate| price.input <= rate && rate <= price.output), "{model}");
         assert!(price.output < usd(1_000_000_000), "{model}: looks like a unit mistake");
+        if let Some(long) = price.long_prompt {
+            assert!(
+                long.above >= 100_000 && long.input > price.input && long.output > price.output,
+                "{model}"
+            );
+            let both = |a: Option<Rate>, b: Option<Rate>| a.is_some() == b.is_some();
+            assert!(both(long.cache_read, price.cache_read), "{model}");
+            assert!(both(long.cache_write, price.cache_write), "{model}");
+        }
         assert_eq!(table.price(model), Some(price), "{model} is found by its own name");
     }
     // Twice the same name would be one entry with the last price.
     let names = BUILT_IN.lines().filter(|line| line.contains("\"input\":")).count();
     assert_eq!(names, table.models.len());
+    for model in table.aliases.values().chain(&table.retired) {
+        assert!(table.models.contains_key(model), "{model}");
+    }
 }
 
 // covers: R18

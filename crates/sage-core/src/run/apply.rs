@@ -73,6 +73,7 @@ impl Run {
             ready: Default::default(),
             demands: Default::default(),
             ledger: Default::default(),
+            cut: Vec::new(),
             raised: Default::default(),
             spenders: 0,
             agent_node: None,
@@ -226,19 +227,18 @@ impl Run {
 
     fn finished(&mut self, event: &StepFinished, now: u64) -> Result<(), FoldError> {
         let id = self.named("step.finished", &event.step)?;
-        let (stopping, stalled, attempt) = match &self.step(id).state {
-            State::Running(running) => (running.stopping, running.stalled, event.attempt),
+        let (stopping, stalled) = match &self.step(id).state {
+            State::Running(running) => (running.stopping, running.stalled),
             // A step can end without an attempt: its expressions are wrong, or something stands in for it.
-            State::Ready | State::Backoff { .. } => (false, false, 0),
+            State::Ready | State::Backoff { .. } => (false, false),
             _ => return Err(self.misfit("step.finished", id)),
         };
-        self.charge(id, attempt, event.ms, &event.usage);
+        self.charge(id, event.attempt, event.ms, &event.usage, event.spent);
         // What was given up for another would not have been begun, one after the other.
         if !(stopping && matches!(event.end, End::Stopped)) {
             self.measure_time(id, event.ms, event.crowded);
         }
         self.measure_end(id, event);
-        self.settle_spending(id, event.attempt, event.spent, &event.usage);
         match &event.end {
             End::Succeeded { result, full, artifacts, changed } => {
                 let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());
@@ -267,16 +267,6 @@ impl Run {
             End::Stopped => self.transition(id, State::Ready),
         }
         Ok(())
-    }
-
-    pub(super) fn charge(&mut self, id: StepId, attempt: u32, ms: u64, usage: &crate::port::Usage) {
-        self.step_mut(id).active_ms += ms;
-        if !usage.is_empty() {
-            self.tally.usage.add(usage);
-            self.step_mut(id).usage.get_or_insert_default().add(usage);
-        } else if self.demand(id).spends && self.step(id).beside.iter().any(|b| b.attempt == attempt) {
-            self.tally.unattributed += 1;
-        }
     }
 
     /// An attempt came to an end that everybody knows. Only what is wrong with its answer is worth telling.
@@ -331,9 +321,8 @@ impl Run {
         if !matches!(self.step(id).state, State::Running(_) | State::Ready | State::Backoff { .. }) {
             return Err(self.misfit("step.retried", id));
         }
-        self.charge(id, event.attempt, event.ms, &event.usage);
+        self.charge(id, event.attempt, event.ms, &event.usage, event.spent);
         self.measure_time(id, event.ms, event.crowded);
-        self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(id, event.class);
         self.tally.retries += 1;
         self.step_mut(id).life_ms += event.ms;
@@ -408,7 +397,7 @@ impl Run {
             .live_steps()
             .filter(|s| s.unknown || (matches!(s.state, State::Running(_)) && s.children.is_none()));
         self.lost_paths = lost.map(|step| step.path.clone()).collect();
-        self.step_ids().for_each(|id| self.settle_lost(id));
+        self.step_ids().for_each(|id| self.settle_cut(id));
         self.ledger.clear_caps();
         self.template = event.template.clone();
         self.templates = event.templates.clone();

@@ -10,7 +10,7 @@ use crate::template::{Kind, Operation};
 /// Pools of this name have one unit each: a session.
 pub const SESSION_POOL: &str = "session:";
 /// The built-in agent that calls no model.
-const OFFLINE: &str = "offline";
+pub(super) const OFFLINE: &str = "offline";
 
 /// Number of a demand. The first one asks for nothing but a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

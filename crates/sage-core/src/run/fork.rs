@@ -143,6 +143,7 @@ impl Run {
         // A cap that was raised for the source was raised for what it had spent.
         self.raised.clear();
         self.ledger = Ledger::default();
+        self.cut.clear();
         self.set_caps();
         for phase in (0..self.phases.len() as u32).map(PhaseId) {
             let counts = self.phase_mut(phase);

@@ -68,7 +68,7 @@ impl Run {
     }
 
     fn take_over(&mut self, id: StepId, output: Arc<Output>, now: u64) {
-        self.settle_lost(id);
+        self.settle_cut(id);
         if self.step(id).children.is_some() {
             self.take_back(id);
         }

@@ -32,6 +32,11 @@ impl Run {
                 let id = self.named("step.reserved", &reserved.step)?;
                 self.more_reserved(id, reserved.attempt, reserved.reserve);
             }
+            Event::StepUsed(used) => {
+                let id = self.named("step.used", &used.step)?;
+                self.used(id, used.attempt, &used.usage);
+            }
+            Event::StepRecovered(recovered) => self.recovered(recovered),
             Event::StepFellBack(fallen) => self.fell_back(fallen)?,
             Event::StepStalled(stalled) => self.stalled(stalled)?,
             Event::TargetParked(parked) => self.target_parked(parked),
@@ -54,14 +59,13 @@ impl Run {
         };
         let stopping = running.stopping;
         let told = self.tally.unattributed;
-        self.charge(id, event.attempt, event.ms, &event.usage);
+        self.charge(id, event.attempt, event.ms, &event.usage, event.spent);
         self.measure_time(id, event.ms, event.crowded);
         self.step_mut(id).life_ms += event.ms;
         // Who was refused, or never begun, did no work: that it tells no usage is no gap.
         if event.class.refused() || event.class == FailureClass::System {
             self.tally.unattributed = told;
         }
-        self.settle_spending(id, event.attempt, event.spent, &event.usage);
         self.count_failure(id, event.class);
         let failure =
             Failure { partial: event.partial.clone(), ..Failure::new(event.class, event.message.clone()) };
@@ -92,11 +96,10 @@ impl Run {
         let id = self.named("step.charged", &event.step)?;
         // One beside another takes no time of its own, and one that has lost would not have been.
         let alone = matches!(&self.step(id).state, State::Running(running) if running.hedges == 0);
-        self.charge(id, event.attempt, if alone { event.ms } else { 0 }, &event.usage);
+        self.charge(id, event.attempt, if alone { event.ms } else { 0 }, &event.usage, event.spent);
         if alone {
             self.measure_time(id, event.ms, event.crowded);
         }
-        self.settle_spending(id, event.attempt, event.spent, &event.usage);
         if let Some(class) = event.class {
             self.count_failure(id, class);
         }

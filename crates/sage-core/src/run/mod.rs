@@ -17,6 +17,7 @@ mod apply;
 mod cached;
 mod calls;
 mod check;
+mod cut;
 mod decide;
 mod demand;
 mod fork;
@@ -222,6 +223,8 @@ pub struct Run {
     demands: Demands,
     /// What was spent and is reserved, by node of the budget tree.
     pub ledger: Ledger,
+    /// Attempts that were cut off with their owners.
+    cut: Vec<cut::Cut>,
     /// What a standing run needs to go on.
     pub needs: Option<String>,
     /// Somebody has done something about it since the run stands still.

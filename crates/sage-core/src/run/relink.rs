@@ -20,7 +20,7 @@ impl Run {
             // What was under way counts for the old agent, and who waits left the queue by the old priority.
             let ready: Vec<StepId> = self.ready_steps().collect();
             ready.iter().for_each(|&id| self.dequeue(id));
-            self.step_ids().for_each(|id| self.settle_lost(id));
+            self.step_ids().for_each(|id| self.settle_cut(id));
             // The newest word counts, whichever way it came.
             if settings.budget != self.settings.budget {
                 self.raised.remove(crate::budget::RUN);
@@ -60,7 +60,7 @@ impl Run {
         // A question needs nobody who waits for the answer.
         let asks = matches!(&self.step(id).state, State::Running(running) if running.ask.is_some());
         let durable = asks || self.kind(id) == Kind::Sleep;
-        self.settle_lost(id);
+        self.settle_cut(id);
         // A person's no stands until the run has ended because of it.
         let refused = self.step(id).failure.as_ref().is_some_and(|f| f.class == FailureClass::Rejected);
         let again = event.mode == OpenMode::Resume && !event.unattended && !(was_open && refused);
@@ -245,7 +245,7 @@ impl Run {
             }
             for &child in &children {
                 // Nobody can name it any more when an attempt that is slow to stop ends.
-                self.settle_lost(child);
+                self.settle_cut(child);
                 self.transition(child, State::Cancelled);
                 let path = self.step(child).path.clone();
                 self.by_path.remove(&path);

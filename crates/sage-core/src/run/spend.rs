@@ -1,9 +1,12 @@
-//! What a run spends: reservations and settlements, folded into the tree of budgets.
+//! What a run spends: reservations and settlements, folded into the tree of budgets and into the run's figures.
 //!
-//! An attempt without a known usage is charged with what it had reserved: unknown is never taken for nothing.
+//! There is one cost of an attempt, for the budgets and for every view: what its agent told, else what the price
+//! table says. An attempt without a known usage is charged with what it had reserved: unknown is never taken for
+//! nothing.
 
-use crate::budget::{Amount, Cap, RUN, Short};
+use crate::budget::{Amount, Cap, Node, RUN, Short};
 use crate::port::Usage;
+use crate::run::demand::OFFLINE;
 use crate::run::step::{Beside, State};
 use crate::run::{Run, StepId};
 use crate::template::Kind;
@@ -67,28 +70,75 @@ impl Run {
         self.ledger = ledger;
     }
 
-    /// An attempt has ended: what it had reserved becomes what it spent.
-    pub(super) fn settle_spending(&mut self, id: StepId, attempt: u32, spent: Option<Amount>, usage: &Usage) {
+    /// An attempt has ended: its time and its tokens count, and what it had reserved becomes what it spent. Gives
+    /// what it is charged with.
+    pub(super) fn charge(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        ms: u64,
+        usage: &Usage,
+        spent: Option<Amount>,
+    ) -> (Usage, Amount) {
+        self.step_mut(id).active_ms += ms;
         self.close_asks(id, attempt);
-        let reserved = self.take_reservation(id, attempt);
-        if !self.demand(id).spends {
-            return;
+        let begun = self.take_reservation(id, attempt);
+        let demand = self.demand(id);
+        let silent = usage.is_empty() && begun.is_some() && demand.spends;
+        if silent && self.agent_of(id) != Some(OFFLINE) {
+            self.tally.unattributed += 1;
         }
-        let known = || {
-            let cost = usage.cost_usd.map(|usd| (usd * 1e6).round() as u64);
-            if usage.is_empty() { reserved } else { Amount::of(usage, cost) }
-        };
-        let mut ledger = std::mem::take(&mut self.ledger);
-        ledger.settle(&self.way(id), reserved, spent.unwrap_or_else(known));
-        self.ledger = ledger;
+        let mut settled = Amount::default();
+        if self.demand(id).spends {
+            let reserved = begun.unwrap_or_default();
+            let known =
+                || if usage.is_empty() { reserved } else { Amount::of(usage, usage.cost_micro_usd()) };
+            settled = spent.unwrap_or_else(known);
+            let mut ledger = std::mem::take(&mut self.ledger);
+            ledger.settle(&self.way(id), reserved, settled);
+            self.ledger = ledger;
+        }
+        let usage = with_cost(usage, settled);
+        if !usage.is_empty() {
+            self.tally.usage.add(&usage);
+            self.step_mut(id).usage.get_or_insert_default().add(&usage);
+        }
+        (usage, settled)
     }
 
-    /// Whatever was under way when the last owner died is charged with all that it might have spent.
-    pub(super) fn settle_lost(&mut self, id: StepId) {
-        let attempts: Vec<u32> = self.step(id).beside.iter().map(|beside| beside.attempt).collect();
-        for attempt in attempts {
-            self.settle_spending(id, attempt, None, &Usage::default());
+    /// What a running attempt has used so far.
+    pub(super) fn used(&mut self, id: StepId, attempt: u32, usage: &Usage) {
+        let running = self.step_mut(id).beside.iter_mut().find(|beside| beside.attempt == attempt);
+        if let Some(beside) = running {
+            beside.used = usage.clone();
         }
+    }
+
+    /// What the run has used so far, with what is under way.
+    pub fn usage(&self) -> Usage {
+        let mut sum = self.tally.usage.clone();
+        let under_way = self.live_steps().flat_map(|step| &step.beside);
+        under_way.for_each(|beside| sum.add(&beside.used));
+        sum
+    }
+
+    /// A node of the budget tree with what is under way: what running attempts have used is spent already.
+    pub fn node_so_far(&self, name: &str) -> Option<Node> {
+        let mut node = self.ledger.node(name)?.clone();
+        for id in self.step_ids().filter(|&id| !self.step(id).beside.is_empty()) {
+            if self.way(id).contains(&name) {
+                node = self.step(id).beside.iter().fold(node, Beside::so_far);
+            }
+        }
+        Some(node)
+    }
+
+    /// What a step has used so far, with what is under way.
+    pub fn usage_of(&self, id: StepId) -> Usage {
+        let step = self.step(id);
+        let mut sum = step.usage.as_deref().cloned().unwrap_or_default();
+        step.beside.iter().for_each(|beside| sum.add(&beside.used));
+        sum
     }
 
     /// An attempt begins: its reservation is remembered until it ends.
@@ -97,7 +147,7 @@ impl Run {
             self.reserve(id, amount);
         }
         let reserved = reserve.unwrap_or_default();
-        self.step_mut(id).beside.push(Beside { attempt, reserved });
+        self.step_mut(id).beside.push(Beside { attempt, reserved, used: Usage::default() });
     }
 
     pub(super) fn more_reserved(&mut self, id: StepId, attempt: u32, reserve: Amount) {
@@ -107,10 +157,11 @@ impl Run {
         self.reserve(id, more);
     }
 
-    fn take_reservation(&mut self, id: StepId, attempt: u32) -> Amount {
+    /// `None` if no such attempt has begun, or it has ended already.
+    fn take_reservation(&mut self, id: StepId, attempt: u32) -> Option<Amount> {
         let beside = &mut self.step_mut(id).beside;
-        let at = beside.iter().position(|b| b.attempt == attempt);
-        at.map(|at| beside.remove(at).reserved).unwrap_or_default()
+        let at = beside.iter().position(|b| b.attempt == attempt)?;
+        Some(beside.remove(at).reserved)
     }
 
     /// Agent steps that have neither begun nor ended, with their hedges: what is left is shared between them.
@@ -158,4 +209,14 @@ impl Run {
         }
         (self.ledger.left(&way), capped)
     }
+}
+
+/// A usage with what it is charged with as its cost, where there is any.
+pub(super) fn with_cost(usage: &Usage, settled: Amount) -> Usage {
+    let mut usage = usage.clone();
+    if usage.cost_usd.is_some() || settled.micro_usd > 0 {
+        usage.cost_estimated |= usage.cost_usd.is_none();
+        usage.cost_usd = Some(settled.micro_usd as f64 / 1e6);
+    }
+    usage
 }

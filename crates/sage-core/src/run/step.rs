@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::Amount;
+use crate::budget::{Amount, Node};
 use crate::digest::Digest;
 use crate::event::{Aside, Ask, Payload};
 use crate::policy::{Cause, FailureClass};
@@ -98,10 +98,21 @@ pub struct Taken {
 }
 
 /// An attempt that may be alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
     pub attempt: u32,
     pub reserved: Amount,
+    /// What it has used so far, as far as it told.
+    pub used: Usage,
+}
+
+impl Beside {
+    /// The node with what the attempt has used as spent instead of reserved.
+    pub fn so_far(node: Node, beside: &Beside) -> Node {
+        let used = Amount::of(&beside.used, beside.used.cost_micro_usd());
+        let settled = node.settled.saturating_add(used);
+        Node { settled, reserved: node.reserved.saturating_sub(used), ..node }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -17,6 +17,12 @@ pub struct AskView {
     pub since: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// Why no rule answered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// A pattern for `[approvals] commands` that would have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl AskView {
@@ -28,6 +34,8 @@ impl AskView {
             title: open.ask.title(),
             since: rfc3339(open.since_ms),
             until: open.until.map(rfc3339),
+            why: open.ask.why.clone(),
+            rule: open.ask.rule.clone(),
         }
     }
 }

@@ -9,8 +9,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counts;
+use super::{counts, shown_cost};
 use crate::alert::{self, Alert};
+use crate::port::Usage;
 use crate::run::{PhaseId, Run, State, Step, StepId};
 
 /// One in so many parts of the time may be unmeasured without a word.
@@ -83,7 +84,11 @@ pub struct WorkflowMetrics {
     pub tokens_saved: u64,
     #[serde(default)]
     pub tokens_saved_by: SavedBy,
+    /// What agents told, else what the price table says; null where neither knows.
     pub cost_usd: Option<f64>,
+    /// The cost, or a part of it, comes from the price table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     pub tokens_by_class: TokensByClass,
     pub steps_reused: u32,
     pub owners: u32,
@@ -126,7 +131,7 @@ pub struct BudgetView {
 
 impl BudgetView {
     pub fn of(run: &Run) -> Option<BudgetView> {
-        let node = run.ledger.node(crate::budget::RUN)?;
+        let node = run.node_so_far(crate::budget::RUN)?;
         let (spent, reserved) = (node.settled, node.reserved);
         Some(BudgetView { cap: node.cap?, spent, reserved, overshoot: node.overshoot() })
     }
@@ -140,7 +145,7 @@ impl WorkflowMetrics {
 
     /// Up to a time of `Run::clock_ms`.
     pub fn at(run: &Run, clock_ms: u64) -> WorkflowMetrics {
-        let (usage, tally) = (&run.tally.usage, &run.tally);
+        let (usage, tally) = (run.usage(), &run.tally);
         let parallel_time = run.active_at(clock_ms);
         let worked = tally.sequential_ms + tally.measured.between_ms + under_way(run, clock_ms);
         let sequential_time = worked.max(parallel_time);
@@ -166,8 +171,9 @@ impl WorkflowMetrics {
             cache_hit_rate: tally.cache_hit_rate(),
             tokens_saved: saved.filter + saved.cache + saved.code_mode,
             tokens_saved_by: saved,
-            cost_usd: usage.cost_usd,
-            tokens_by_class: tokens_by_class(run),
+            cost_usd: shown_cost(&usage),
+            cost_estimated: usage.cost_estimated,
+            tokens_by_class: tokens_by_class(run, &usage),
             steps_reused: leaves.iter().filter(|&&id| run.is_reused(id)).count() as u32,
             owners: tally.opened,
             resumes: tally.measured.resumes,
@@ -191,8 +197,8 @@ impl WorkflowMetrics {
     }
 }
 
-fn tokens_by_class(run: &Run) -> TokensByClass {
-    let (usage, measured) = (&run.tally.usage, &run.tally.measured);
+fn tokens_by_class(run: &Run, usage: &Usage) -> TokensByClass {
+    let measured = &run.tally.measured;
     let estimated = EstimatedTokens {
         attempts: measured.estimated_attempts,
         input: measured.estimate.input,
@@ -215,6 +221,10 @@ pub struct PhaseMetrics {
     /// From its opening to its judgement, on the run's active clock (`parallelTime`).
     pub duration: u64,
     pub tokens: u64,
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     pub operation_count: u32,
     /// Of these, those that `Progress` counts as completed.
     #[serde(default)]
@@ -255,10 +265,14 @@ impl PhaseMetrics {
         let active: u64 = steps().map(|step| step.active_ms).sum();
         let sequential_time = active.saturating_sub(phase.counts.lost_ms).max(duration);
         let attempts = steps().map(|step| step.attempts).sum();
+        let mut usage = Usage::default();
+        leaves.iter().for_each(|&id| usage.add(&run.usage_of(id)));
         let looked_up = phase.counts.cache_hits.saturating_add(phase.counts.cache_misses);
         PhaseMetrics {
             duration,
-            tokens: steps().filter_map(|step| step.usage.as_ref()).map(|usage| usage.total()).sum(),
+            tokens: usage.total(),
+            cost_usd: shown_cost(&usage),
+            cost_estimated: usage.cost_estimated,
             operation_count: leaves.len() as u32,
             completed_operations: steps().filter(|step| step.state.ok()).count() as u32,
             parallel_ops: most_at_once(run, &leaves),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::rfc3339;
 use crate::event::Aside;
 use crate::port::Allowance;
+use crate::price::UNKNOWN_MODEL;
 use crate::run::{Output, Run};
 
 /// Outputs that are not where the template says, in the order of the steps.
@@ -19,7 +20,7 @@ pub fn asides(run: &Run) -> impl Iterator<Item = &Aside> {
 pub fn notices(run: &Run) -> Vec<String> {
     let near = run.allowances().filter(|(_, allowance)| allowance.is_near());
     let near = near.map(|(agent, allowance)| allowance_text(agent, allowance));
-    asides(run).map(Aside::to_string).chain(near).collect()
+    asides(run).map(Aside::to_string).chain(unpriced(run)).chain(near).collect()
 }
 
 /// `claude has used 87% of its 5-hour limit, which resets at 2026-11-18T05:20:58.000Z`
@@ -54,4 +55,20 @@ impl AllowanceView {
         };
         run.allowances().map(view).collect()
     }
+}
+
+/// Models without a price, by name, and whose price was used.
+pub fn unpriced(run: &Run) -> Vec<String> {
+    let text = |(model, instead): (String, String)| unpriced_text(&model, &instead);
+    run.usage().unpriced.into_iter().map(text).collect()
+}
+
+pub fn unpriced_text(model: &str, instead: &str) -> String {
+    if model == UNKNOWN_MODEL {
+        return format!("an agent did not name its model; its cost is estimated at the price of `{instead}`");
+    }
+    format!(
+        "no price is known for model `{model}`; its cost is estimated at the price of `{instead}` \
+         (set [prices.\"{model}\"] in sage.toml)"
+    )
 }

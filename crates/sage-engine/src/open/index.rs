@@ -11,7 +11,8 @@ use super::find::{text, watermark};
 use crate::journal;
 
 /// What is kept of a checkpoint: all but results, which may be large.
-const KEPT: [&str; 7] = ["phase", "progress", "runId", "startedAt", "status", "template", "verdict"];
+const KEPT: [&str; 8] =
+    ["metrics", "phase", "progress", "runId", "startedAt", "status", "template", "verdict"];
 
 /// By feature.
 pub type Index = BTreeMap<String, Newest>;

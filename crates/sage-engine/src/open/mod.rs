@@ -71,7 +71,7 @@ pub struct Engine {
     /// With less free memory than this, one step runs at a time; 0 does not look.
     pub min_free_bytes: u64,
     /// How questions of agents are answered where no person does.
-    pub approvals: Arc<crate::run_loop::Approvals>,
+    pub approvals: Arc<crate::approvals::Approvals>,
     /// Where runs tell that something ended or waits; `None` tells nobody.
     pub wakes: Option<Inbox>,
     /// Results that later runs may take; `None` takes and keeps none.

@@ -3,13 +3,14 @@
 //! The answer reaches the agent only after it is in the journal. A question dies with its attempt: the session
 //! asks again when it goes on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sage_core::approval::{Mode, Verdict, advice};
 use sage_core::event::{AskedFor, StepAsked, StepPermitted};
-use sage_core::port::{Asks, BoxFuture, Permission, PermissionAsk, Stop};
-use sage_core::role::Role;
+use sage_core::port::{AskKind, Asks, BoxFuture, Permission, PermissionAsk, Stop, Workplace};
+use sage_core::role::{Access, Role};
 use sage_core::run::{OpenAsk, StepId};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +18,8 @@ use tokio::time::Instant;
 
 use super::effect::Effect;
 use super::timers::Timer;
-use super::{Input, Live, LoopError, RunLoop};
+use super::{Input, Live, LoopError, RunLoop, Surroundings};
+use crate::approvals::{Approvals, Facts, Scene};
 use crate::results::{INLINE_BYTES, pack};
 
 /// Where one attempt asks.
@@ -25,23 +27,43 @@ pub(super) struct Desk {
     pub sender: mpsc::Sender<Input>,
     pub id: StepId,
     pub attempt: u32,
+    project: PathBuf,
+    approvals: Arc<Approvals>,
 }
 
 impl Asks for Desk {
     fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
-        self.ask_in(ask, None)
+        self.ask_in(ask, &Workplace::default())
     }
 
-    fn ask_in(&self, ask: PermissionAsk, root: Option<&Path>) -> BoxFuture<'static, Permission> {
+    fn ask_in(&self, ask: PermissionAsk, at: &Workplace) -> BoxFuture<'static, Permission> {
         let (sender, id, attempt) = (self.sender.clone(), self.id, self.attempt);
-        let (name, root) = (ask.id.clone(), root.map(Path::to_path_buf));
+        let (name, approvals, is_command) =
+            (ask.id.clone(), self.approvals.clone(), ask.kind == AskKind::Run);
+        let root = at.root.as_deref().unwrap_or(&self.project).to_path_buf();
+        let cwd = at.cwd.as_deref().unwrap_or(&root).to_path_buf();
         Box::pin(async move {
+            // Files are read here, not in the loop.
+            let place = root.clone();
+            let looked = tokio::task::spawn_blocking(move || approvals.facts(&place, is_command));
+            let facts = looked.await.unwrap_or_default();
             let (reply, answer) = oneshot::channel();
             let mut withdrawal = Withdrawal(Some((sender.clone(), id, attempt, name)));
-            let _ = sender.send(Input::Asked(id, attempt, Box::new(Asked { ask, root, reply }))).await;
+            let asked = Asked { ask, root, cwd, facts, reply };
+            let _ = sender.send(Input::Asked(id, attempt, Box::new(asked))).await;
             let answer = answer.await;
             withdrawal.0 = None;
             answer.unwrap_or_else(|_| Permission::Deny { message: "the run is being stopped".into() })
+        })
+    }
+
+    fn caught_up(&self) -> BoxFuture<'static, ()> {
+        let (sender, id, attempt) = (self.sender.clone(), self.id, self.attempt);
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let _ = sender.send(Input::CaughtUp(id, attempt, reply)).await;
+            // A loop that is gone has told everybody to stop.
+            let _ = answer.await;
         })
     }
 }
@@ -50,8 +72,10 @@ impl Asks for Desk {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub ask: PermissionAsk,
-    /// Where the attempt works, if that is not the project.
-    pub root: Option<PathBuf>,
+    /// Where the attempt works, and where its commands run.
+    pub root: PathBuf,
+    pub cwd: PathBuf,
+    pub facts: Facts,
     pub reply: Reply,
 }
 
@@ -70,47 +94,87 @@ impl Drop for Withdrawal {
 pub(super) type Reply = oneshot::Sender<Permission>;
 
 /// What somebody decided about a question.
+#[derive(Default)]
 pub(super) struct Decision {
     pub allow: bool,
     pub by: String,
     pub message: Option<String>,
+    /// What the agent may do instead; it is told, and not written down.
+    pub advice: Option<String>,
     pub input: Option<Value>,
     pub signal: Option<String>,
 }
 
 impl RunLoop {
     pub(super) fn asked(&mut self, id: StepId, attempt: u32, asked: Asked) -> Result<(), LoopError> {
-        let Asked { ask, root, reply } = asked;
         // Dropping the reply denies.
         let wanted = |live: &Live| !live.given_up && live.stop.get() == Stop::No;
         if !self.live.get(&(id, attempt)).is_some_and(wanted) || self.run.step(id).gone {
             return Ok(());
         }
+        let ask = &asked.ask;
         let bytes =
             ask.command.as_ref().map_or(0, String::len) + ask.paths.iter().map(String::len).sum::<usize>();
         if bytes > INLINE_BYTES {
             let message = format!("the request has {bytes} bytes; at most {INLINE_BYTES} can be asked about");
-            let _ = reply.send(Permission::Deny { message });
+            let _ = asked.reply.send(Permission::Deny { message });
             return Ok(());
         }
         let Ok(input) = pack(&ask.input, &self.around.blobs) else { return Ok(()) };
-        let ruling = self.rule(id, &ask, root.as_deref());
+        let access = self.access(id);
+        let scene = Scene {
+            root: &asked.root,
+            cwd: &asked.cwd,
+            facts: &asked.facts,
+            access,
+            mode: self.mode(),
+            spent_usd: self.spent_usd(),
+        };
+        let verdict = self.around.approvals.judge(ask, &scene);
+        let advice = (ask.kind == AskKind::Run).then(|| advice(access, &asked.facts.checks));
+        let (ask, reply) = (asked.ask, asked.reply);
         let PermissionAsk { id: name, tool, kind, paths, command, .. } = ask;
-        let limit_ms = self.around.approvals.deadline_ms.filter(|_| ruling.is_none());
-        let until = limit_ms.map(|ms| self.around.clock.now_ms().saturating_add(ms));
-        let ask = AskedFor { id: name.clone(), tool, kind, paths, command, input };
+        let ask = AskedFor { id: name.clone(), tool, kind, paths, command, input, why: None, rule: None };
         if let Some(live) = self.live.get_mut(&(id, attempt)) {
             live.replies.insert(name.clone(), reply);
         }
-        if let Some(ruling) = ruling {
-            let (by, message) = (format!("rule: {}", ruling.why), (!ruling.allow).then_some(ruling.why));
-            let decision = Decision { allow: ruling.allow, by, message, input: None, signal: None };
+        match verdict {
+            Verdict::Allow { why } => {
+                let decision = Decision { allow: true, by: format!("rule: {why}"), ..Decision::default() };
+                self.permit(id, attempt, &name, Some(ask), decision)
+            }
+            Verdict::Deny { why } => {
+                let (by, message) = (format!("rule: {why}"), Some(why));
+                let decision = Decision { by, message, advice, ..Decision::default() };
+                self.permit(id, attempt, &name, Some(ask), decision)
+            }
+            Verdict::Ask { why, rule } => {
+                self.wait_for_person(id, attempt, AskedFor { why: Some(why), rule, ..ask }, advice)
+            }
+        }
+    }
+
+    /// A person is asked, for as long as one may be there.
+    fn wait_for_person(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        ask: AskedFor,
+        advice: Option<String>,
+    ) -> Result<(), LoopError> {
+        let limit_ms = self.around.approvals.deadline_ms.map(|ms| if self.unanswered { 0 } else { ms });
+        if limit_ms == Some(0) {
+            let decision = unanswered(&self.around.approvals, &ask, advice, "nobody is there to answer");
+            let name = ask.id.clone();
             return self.permit(id, attempt, &name, Some(ask), decision);
         }
+        let until = limit_ms.map(|ms| self.around.clock.now_ms().saturating_add(ms));
         let step = self.run.step(id).path.clone();
+        let name = ask.id.clone();
         let seq = self.emit(StepAsked { step, attempt, ask, until })?;
         if let Some(live) = self.live.get_mut(&(id, attempt)) {
             live.asking_since.get_or_insert_with(Instant::now);
+            live.advice.extend(advice.map(|advice| (name, advice)));
         }
         if let Some(ms) = limit_ms {
             let at = Instant::now() + Duration::from_millis(ms);
@@ -119,19 +183,13 @@ impl RunLoop {
         Ok(())
     }
 
-    fn rule(
-        &self,
-        id: StepId,
-        ask: &PermissionAsk,
-        root: Option<&Path>,
-    ) -> Option<sage_core::approval::Ruling> {
-        let access = self.run.operation(id).role.unwrap_or(Role::Implementer).access();
-        let root = root.unwrap_or(&self.around.project);
-        let project = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-        let paths = ask.paths.iter().map(|path| real(&project, path)).collect();
-        let ask = PermissionAsk { paths, ..ask.clone() };
-        let spent = self.spent_usd();
-        self.around.approvals.rules.decide(&ask, access, &project.to_string_lossy(), spent)
+    fn access(&self, id: StepId) -> Access {
+        self.run.operation(id).role.unwrap_or(Role::Implementer).access()
+    }
+
+    /// How much agents may do: what a person said for this run, else what is configured.
+    pub(super) fn mode(&self) -> Mode {
+        self.run.settings.allow.unwrap_or(self.around.approvals.rules.mode)
     }
 
     /// What the run has spent, with what is under way; `None` if a part of it is not known.
@@ -150,7 +208,7 @@ impl RunLoop {
             return Ok(());
         }
         let message = Some("it does not ask any more".to_string());
-        let decision = Decision { allow: false, by: "agent".into(), message, input: None, signal: None };
+        let decision = Decision { by: "agent".into(), message, ..Decision::default() };
         self.permit(id, attempt, ask, None, decision)
     }
 
@@ -168,7 +226,9 @@ impl RunLoop {
         asked: Option<AskedFor>,
         decision: Decision,
     ) -> Result<(), LoopError> {
-        let Decision { allow, by, message, input, signal } = decision;
+        let Decision { allow, by, message, advice, input, signal } = decision;
+        // A person is there after all.
+        self.unanswered &= signal.is_none();
         let packed = input.as_ref().and_then(|input| pack(input, &self.around.blobs).ok());
         // What cannot be kept is not allowed in its first form either.
         let allow = allow && packed.is_some() == input.is_some();
@@ -176,7 +236,9 @@ impl RunLoop {
             Permission::Allow { input }
         } else {
             let why = message.clone().unwrap_or_else(|| "not allowed".into());
-            Permission::Deny { message: why }
+            Permission::Deny {
+                message: [Some(why), advice].into_iter().flatten().collect::<Vec<_>>().join(". "),
+            }
         };
         let step = self.run.step(id).path.clone();
         let (name, input) = (ask.to_string(), packed);
@@ -200,18 +262,13 @@ impl RunLoop {
     pub(super) fn asks_due(&mut self) -> Result<(), LoopError> {
         let now = self.around.clock.now_ms();
         let late = |open: &&OpenAsk| open.until.is_some_and(|until| until <= now);
-        let due: Vec<(StepId, u32, String)> = self
-            .run
-            .asks
-            .iter()
-            .filter(late)
-            .map(|open| (open.step, open.attempt, open.ask.id.clone()))
-            .collect();
-        for (id, attempt, ask) in due {
-            let allow = self.around.approvals.allow_by_default;
-            let message = Some("no answer before the deadline".to_string());
-            let decision = Decision { allow, by: "deadline".into(), message, input: None, signal: None };
-            self.permit(id, attempt, &ask, None, decision)?;
+        let due: Vec<OpenAsk> = self.run.asks.iter().filter(late).cloned().collect();
+        for OpenAsk { step, attempt, ask, .. } in due {
+            let live = self.live.get_mut(&(step, attempt));
+            let advice = live.and_then(|live| live.advice.remove(&ask.id));
+            let decision = unanswered(&self.around.approvals, &ask, advice, "no answer before the deadline");
+            self.unanswered = self.around.approvals.once;
+            self.permit(step, attempt, &ask.id, None, decision)?;
         }
         // A clock that was set back, or a question that came later.
         if let Some(until) = self.run.asks.iter().filter_map(|open| open.until).min() {
@@ -222,46 +279,19 @@ impl RunLoop {
     }
 }
 
-/// Where a file really is: a link in the project does not make what it leads to a part of it. What cannot be
-/// told is no path of the project.
-fn real(project: &Path, path: &str) -> String {
-    let real = sage_fence::real(project, path.as_ref());
-    real.map_or_else(|_| "..".to_string(), |path| path.to_string_lossy().into_owned())
+/// The default answers.
+fn unanswered(approvals: &Approvals, ask: &AskedFor, advice: Option<String>, what: &str) -> Decision {
+    let why = ask.why.as_ref().map(|why| format!("; asked because {why}")).unwrap_or_default();
+    let (allow, by) = (approvals.allow_by_default, "deadline".into());
+    Decision { allow, by, message: Some(format!("{what}{why}")), advice, ..Decision::default() }
 }
 
-/// How questions are answered where no person does.
-#[derive(Clone, Debug, Default)]
-pub struct Approvals {
-    pub rules: sage_core::approval::Rules,
-    /// `None`: a question waits for ever.
-    pub deadline_ms: Option<u64>,
-    pub allow_by_default: bool,
-}
-
-pub(super) fn desk(sender: &mpsc::Sender<Input>, id: StepId, attempt: u32) -> sage_core::port::Questions {
-    sage_core::port::Questions::new(Arc::new(Desk { sender: sender.clone(), id, attempt }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // covers: R17
-    #[test]
-    fn a_link_out_of_the_project_leads_out_of_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        let project = root.join("p");
-        std::fs::create_dir_all(project.join("src")).unwrap();
-        std::fs::create_dir_all(root.join("else")).unwrap();
-        std::os::unix::fs::symlink("../else", project.join("out")).unwrap();
-        std::os::unix::fs::symlink("nowhere", project.join("gone")).unwrap();
-        let real = |path: &str| real(&project, path);
-        let inside = |path: &str| format!("{}/{path}", project.display());
-        assert_eq!(real("src/new/a.rs"), inside("src/new/a.rs"));
-        assert_eq!(real(&inside("src/a.rs")), inside("src/a.rs"));
-        assert_eq!(real("out/x"), root.join("else/x").display().to_string());
-        assert_eq!(real("gone"), "..");
-        assert!(real("/etc/passwd").starts_with("/etc/"));
-    }
+pub(super) fn desk(
+    sender: &mpsc::Sender<Input>,
+    around: &Surroundings,
+    id: StepId,
+    attempt: u32,
+) -> sage_core::port::Questions {
+    let (sender, project, approvals) = (sender.clone(), around.project.clone(), around.approvals.clone());
+    sage_core::port::Questions::new(Arc::new(Desk { sender, id, attempt, project, approvals }))
 }

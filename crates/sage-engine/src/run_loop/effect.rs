@@ -97,9 +97,11 @@ impl RunLoop {
             last_progress: now,
             nudges: 0,
             usage: Usage::default(),
+            journals_usage: false,
             signal: None,
             reports: Default::default(),
             replies: Default::default(),
+            advice: Default::default(),
             asking_since: None,
             thought: Default::default(),
             permit,
@@ -155,9 +157,10 @@ impl RunLoop {
             proofs: live.permit.as_ref().map(Permit::proofs).unwrap_or_default(),
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
-            questions: super::asks::desk(&self.sender, id, attempt),
+            questions: super::asks::desk(&self.sender, &self.around, id, attempt),
             watch: checks.watch(),
             crowd: live.crowd.clone(),
+            prices: self.around.prices.clone(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| {
                 drop(progress.try_send(Input::Progress(id, attempt, reports.keep(what))));

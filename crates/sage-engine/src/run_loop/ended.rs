@@ -47,8 +47,9 @@ impl RunLoop {
         if obstacle.is_none() && !matches!(end, End::Stopped) {
             self.relieve();
         }
-        // What it reported while it worked is better than nothing at the end.
-        let usage = if usage.is_empty() { live.usage.clone() } else { usage };
+        // Of what it reported while it worked and what it tells at its end, whichever is more.
+        let less = usage.is_empty() || usage.total() < live.usage.total();
+        let usage = self.billed(id, if less { live.usage.clone() } else { usage });
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
         let crowded = Crowded::of(live.crowd.total());

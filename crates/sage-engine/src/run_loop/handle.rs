@@ -30,6 +30,12 @@ impl RunLoop {
                 self.take_reports(id, attempt)?;
                 self.asked(id, attempt, *asked)
             }
+            Input::CaughtUp(id, attempt, reply) => {
+                self.take_reports(id, attempt)?;
+                // An attempt that is gone does not wait any more.
+                let _ = reply.send(());
+                Ok(())
+            }
             Input::Withdrawn(id, attempt, ask) => self.withdrawn(id, attempt, &ask),
             Input::Repeated(phase, verdict) => {
                 self.repeating.remove(&phase);
@@ -75,7 +81,8 @@ impl RunLoop {
     pub(super) fn progress(&mut self, id: StepId, attempt: u32, progress: Progress) -> Result<(), LoopError> {
         self.progressed(id, attempt);
         match progress {
-            Progress::Usage(usage) => self.used(id, attempt, usage),
+            Progress::Usage(usage, stage) => self.used(id, attempt, usage, stage),
+            Progress::Lost { attempt, usage } => self.recovered(id, attempt, usage),
             Progress::Quota(signal) => {
                 if let Some(live) = self.live.get_mut(&(id, attempt)) {
                     live.signal = Some(signal);
@@ -119,6 +126,7 @@ impl RunLoop {
                 Timer::Hedge(id, attempt) => self.hedge_due(id, attempt)?,
                 Timer::Stall(id, attempt) => self.stall_due(id, attempt)?,
                 Timer::OverBudget(id, attempt) => self.over_budget_due(id, attempt),
+                Timer::Used(id, attempt) => self.usage_due(id, attempt)?,
                 Timer::Asks => self.asks_due()?,
                 Timer::Queue(id, since, stops) => self.queue_due(id, since, stops)?,
             }

@@ -54,10 +54,10 @@ use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{
     Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
 };
-use sage_core::price::{Price, PriceTable};
+use sage_core::price::PriceTable;
 use sage_core::run::{Held, PhaseId, Run, Status, StepId};
 use sage_core::seal::Key;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::blobs::Blobs;
@@ -74,7 +74,6 @@ use crate::prepare::Prepared;
 use crate::teller::Teller;
 use crate::trouble::Refused;
 use crate::vfs::Vfs;
-pub use asks::Approvals;
 use attention::Attention;
 pub use commit::CommitMode;
 use commit::{Committer, Durable, Whereabouts};
@@ -119,7 +118,7 @@ pub struct Surroundings {
     pub affinity: Arc<[Affinity]>,
     pub prices: Arc<PriceTable>,
     pub min_free_bytes: u64,
-    pub approvals: Arc<Approvals>,
+    pub approvals: Arc<crate::approvals::Approvals>,
     pub wakes: Option<Inbox>,
     /// Where monitors look; simulations have none.
     pub log: Option<OrchestrationLog>,
@@ -175,6 +174,8 @@ pub(crate) enum Input {
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
     Asked(StepId, u32, Box<asks::Asked>),
+    /// An attempt waits until everything that it reported has been taken in.
+    CaughtUp(StepId, u32, oneshot::Sender<()>),
     /// A question that nobody waits for any more.
     Withdrawn(StepId, u32, String),
     Repeated(PhaseId, Result<bool, Refused>),
@@ -194,11 +195,16 @@ struct Live {
     since: Instant,
     last_progress: Instant,
     nudges: u32,
+    /// What it has used so far, billed.
     usage: Usage,
+    /// That will be journaled in a moment.
+    journals_usage: bool,
     signal: Option<QuotaSignal>,
     reports: Reports,
     /// Who waits for an answer, by the question's id.
     replies: HashMap<String, asks::Reply>,
+    /// What the asker is told beside a denial.
+    advice: HashMap<String, String>,
     /// Since when a person is asked, and how long people have thought so far: not the attempt's time.
     asking_since: Option<Instant>,
     thought: Duration,
@@ -251,12 +257,12 @@ pub struct RunLoop {
     machine: Machine,
     /// What steps used in earlier runs and in this one: the next one's estimate.
     history: History,
-    /// What the run's models cost.
-    rates: HashMap<String, Option<Price>>,
     /// The run stands still until then, and its owner stays.
     waiting: Option<u64>,
     /// How often the run stood still and went on.
     stops: u32,
+    /// Nobody answered the last question.
+    unanswered: bool,
     obstacles: Obstacles,
     effects: VecDeque<(u64, Effect)>,
     durable: Head,
@@ -322,9 +328,9 @@ impl RunLoop {
             lookups,
             machine,
             history,
-            rates: HashMap::new(),
             waiting: None,
             stops: 0,
+            unanswered: false,
             obstacles: Obstacles::default(),
             effects: VecDeque::new(),
             durable,
@@ -410,6 +416,7 @@ impl RunLoop {
             self.take_signals()?;
         } else {
             self.rearm();
+            self.recover_usage()?;
             if self.options.signals {
                 self.follow_limits()?;
             }

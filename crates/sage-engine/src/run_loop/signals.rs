@@ -66,7 +66,7 @@ impl RunLoop {
                 }
                 if let Some((attempt, ask)) = open {
                     let allow = choice == "approve";
-                    let decision = Decision { allow, by, message, input, signal: signal_id };
+                    let decision = Decision { allow, by, message, advice: None, input, signal: signal_id };
                     return self.permit(found, attempt, &ask, None, decision);
                 }
                 self.answer(found, choice, by, message, signal_id)

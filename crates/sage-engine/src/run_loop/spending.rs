@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use sage_core::budget::{Amount, History, Short, reservation};
-use sage_core::event::StepReserved;
-use sage_core::port::{Stop, Usage};
+use sage_core::event::{StepRecovered, StepReserved, StepUsed};
+use sage_core::port::{CutAttempt, Stage, Stop, Usage};
+use sage_core::price::{Bill, Of};
 use sage_core::run::StepId;
 use tokio::time::Instant;
 
@@ -13,6 +14,9 @@ use super::{Ends, LoopError, RunLoop};
 
 /// The response that goes over a budget may be the last one: its result, paid for already, follows at once.
 const LAST_WORD: Duration = Duration::from_millis(100);
+/// How long what a running attempt has used is only in memory, where it may be all: an attempt that ends meanwhile tells
+/// it with its end.
+const JOURNAL_USAGE: Duration = Duration::from_millis(250);
 
 impl RunLoop {
     /// What the step must reserve; nothing where nothing is capped.
@@ -38,24 +42,34 @@ impl RunLoop {
         History::key(&self.run.plan().template.name, &self.run.step(id).path)
     }
 
-    /// What an attempt is charged with: what its usage costs. Where that is not known, what it had reserved.
-    pub(super) fn spent(&mut self, id: StepId, attempt: u32, usage: &Usage) -> Option<Amount> {
+    /// A usage with its cost: what the agent told, else what the price table says. A model without a price costs what
+    /// the dearest of its provider costs; where nobody knows the provider either, it has a cost only if a budget in
+    /// money must hold.
+    pub(super) fn billed(&self, id: StepId, usage: Usage) -> Usage {
+        if !self.run.demand(id).spends || usage.total() == 0 || usage.cost_usd.is_some() {
+            return usage;
+        }
+        let prices = &self.around.prices;
+        let model = usage.model.clone().or_else(|| self.run.model_of(id).map(str::to_string));
+        let provider = self.run.agent_of(id).and_then(|agent| self.run.settings.providers.get(agent));
+        let mut bill = Bill::default();
+        bill.add(prices, model.as_deref(), provider.map(String::as_str), &usage, Of::Several);
+        if bill.usd().is_none() && self.run.left_for(id).1.micro_usd.is_some() {
+            bill = Bill::default();
+            bill.add_dearest(prices, model.as_deref(), &usage);
+        }
+        bill.onto(usage)
+    }
+
+    /// What an attempt is charged with: what its usage, which is billed, costs. Where that is not known, what it had
+    /// reserved.
+    pub(super) fn spent(&self, id: StepId, attempt: u32, usage: &Usage) -> Option<Amount> {
         if !self.run.demand(id).spends || usage.is_empty() {
             return None;
         }
-        let cost = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
-        let cost = cost.or_else(|| self.priced(id, usage));
+        let cost = usage.cost_micro_usd();
         let reserved = self.reserved(id, attempt);
         Some(Amount { micro_usd: cost.unwrap_or(reserved.micro_usd), tokens: usage.total() })
-    }
-
-    /// A run has few models: each is looked up in the table once.
-    fn priced(&mut self, id: StepId, usage: &Usage) -> Option<u64> {
-        let model = self.run.model_of(id)?;
-        if !self.rates.contains_key(model) {
-            self.rates.insert(model.to_string(), self.around.prices.price(model).cloned());
-        }
-        self.rates.get(model)?.as_ref()?.cost_micro_usd(usage)
     }
 
     fn reserved(&self, id: StepId, attempt: u32) -> Amount {
@@ -64,9 +78,27 @@ impl RunLoop {
     }
 
     /// An attempt reports what it has used so far: what it had not reserved it reserves now, or it is stopped.
-    pub(super) fn used(&mut self, id: StepId, attempt: u32, usage: Usage) -> Result<(), LoopError> {
+    pub(super) fn used(
+        &mut self,
+        id: StepId,
+        attempt: u32,
+        usage: Usage,
+        stage: Stage,
+    ) -> Result<(), LoopError> {
+        let usage = self.billed(id, usage);
         let Some(live) = self.live.get_mut(&(id, attempt)) else { return Ok(()) };
         live.usage = usage.clone();
+        // With another request to come, this is the moment to remember what there was so far.
+        if stage == Stage::GoesOn {
+            self.usage_due(id, attempt)?;
+        } else if !std::mem::replace(&mut live.journals_usage, true) {
+            self.timers.arm(Instant::now() + JOURNAL_USAGE, Timer::Used(id, attempt));
+        }
+        let Some(live) = self.live.get(&(id, attempt)) else { return Ok(()) };
+        // The next request is one too many.
+        if matches!(live.ends, Some(Ends::Budget(_))) && stage == Stage::GoesOn {
+            live.stop.set(Stop::Graceful);
+        }
         if !self.run.ledger.has_caps() || live.ends.is_some() {
             return Ok(());
         }
@@ -80,15 +112,66 @@ impl RunLoop {
             return Ok(());
         }
         if let Err(short) = self.run.affords(id, more) {
-            if let Some(live) = self.live.get_mut(&(id, attempt)) {
-                live.ends = Some(Ends::Budget(short.to_string()));
-            }
-            self.timers.arm(Instant::now() + LAST_WORD, Timer::OverBudget(id, attempt));
+            self.overdrawn(id, attempt, stage, &short);
             return Ok(());
         }
         let step = self.run.step(id).path.clone();
         let reserve = self.reserved(id, attempt).saturating_add(more);
         self.emit(StepReserved { step, attempt, reserve }).map(drop)
+    }
+
+    /// An attempt has used more than it may: this response is its last one.
+    fn overdrawn(&mut self, id: StepId, attempt: u32, stage: Stage, short: &Short) {
+        let Some(live) = self.live.get_mut(&(id, attempt)) else { return };
+        match stage {
+            // It is paid for: what it says may be the result.
+            Stage::Answering => return,
+            Stage::Answered => {
+                self.timers.arm(Instant::now() + LAST_WORD, Timer::OverBudget(id, attempt));
+            }
+            Stage::GoesOn => live.stop.set(Stop::Graceful),
+        }
+        live.ends = Some(Ends::Budget(short.to_string()));
+    }
+
+    /// What the attempts had used that the last owner left behind, as far as their agents' own records tell: before
+    /// anything starts, so that it starts with what is really left.
+    pub(super) fn recover_usage(&mut self) -> Result<(), LoopError> {
+        let mut found = Vec::new();
+        for cut in self.run.cut_now() {
+            let (Some(agent), Some(session)) = (&cut.agent, &cut.session) else { continue };
+            let (run, step, prices) = (self.run.id.as_str(), &*cut.step, &*self.around.prices);
+            let attempt = CutAttempt { run, step, attempt: cut.attempt, agent, session, prices };
+            let usage = self.around.executor.used_by(&attempt);
+            found.extend(usage.and_then(|usage| Some((self.run.find(step)?, cut.attempt, usage))));
+        }
+        found.into_iter().try_for_each(|(id, attempt, usage)| self.recovered(id, attempt, usage))
+    }
+
+    /// What a running attempt has used is made durable now and then: it counts even if its owner is killed.
+    pub(super) fn usage_due(&mut self, id: StepId, attempt: u32) -> Result<(), LoopError> {
+        let Some(live) = self.live.get_mut(&(id, attempt)) else { return Ok(()) };
+        live.journals_usage = false;
+        let usage = live.usage.clone();
+        let step = self.run.step(id);
+        let known = step.beside.iter().find(|beside| beside.attempt == attempt);
+        if step.gone || known.is_none_or(|beside| beside.used == usage) {
+            return Ok(());
+        }
+        let step = step.path.clone();
+        self.emit(StepUsed { step, attempt, usage }).map(drop)
+    }
+
+    /// The agent's own records tell what an attempt had used that was cut off with its owner.
+    pub(super) fn recovered(&mut self, id: StepId, attempt: u32, usage: Usage) -> Result<(), LoopError> {
+        let step = self.run.step(id).path.clone();
+        let Some(cut) = self.run.cut_attempt(&step, attempt) else { return Ok(()) };
+        // Whoever knows more is right.
+        if usage.total() <= cut.usage.total() {
+            return Ok(());
+        }
+        let usage = self.billed(id, usage);
+        self.emit(StepRecovered { step, attempt, usage }).map(drop)
     }
 
     /// It had its chance to say its last word.
@@ -102,7 +185,7 @@ impl RunLoop {
     pub(super) fn learn(&mut self, id: StepId, attempt: u32, usage: &Usage) {
         if let Some(mut spent) = self.spent(id, attempt, usage) {
             // Money that was only charged because no price is known is no experience.
-            if usage.cost_usd.is_none() && self.priced(id, usage).is_none() {
+            if usage.cost_usd.is_none() || !usage.unpriced.is_empty() {
                 spent.micro_usd = 0;
             }
             let key = self.history_key(id);

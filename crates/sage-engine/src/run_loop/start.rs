@@ -185,6 +185,7 @@ impl RunLoop {
             agent: self.run.agent_of(id).map(str::to_string),
             model: self.run.model_of(id).map(str::to_string),
             role: operation.role,
+            allow: self.mode(),
             session: session.map(|name| self.run.session_called(&name).to_string()),
             isolation: operation.isolation,
             schema: operation.schema.clone(),

@@ -36,6 +36,8 @@ pub(super) enum Timer {
     Stall(StepId, u32),
     /// An attempt that used too much has had its last word.
     OverBudget(StepId, u32),
+    /// What an attempt has used so far is journaled.
+    Used(StepId, u32),
     /// A step has been ready for as long as it may wait; guarded by when it became ready and how often the run
     /// has stood still since.
     Queue(StepId, u64, u32),

@@ -106,6 +106,8 @@ fn tokens(tokens: u64) -> Cap {
 #[derive(Default)]
 struct Books {
     reserved: BTreeMap<(String, u32), u64>,
+    /// What running attempts have told.
+    used: BTreeMap<(String, u32), Usage>,
     settled: BTreeMap<String, u64>,
     caps: BTreeMap<String, u64>,
     checks: u32,
@@ -136,6 +138,7 @@ impl Books {
     }
 
     fn settles(&mut self, case: &Case, path: &str, attempt: u32, usage: &Usage, refused: bool, what: &str) {
+        self.used.remove(&(path.to_string(), attempt));
         let Some(reserved) = self.reserved.remove(&(path.to_string(), attempt)) else { return };
         let spent = match (usage.is_empty(), refused) {
             (false, _) => usage.total(),
@@ -170,11 +173,13 @@ impl Books {
                 self.settles(case, &e.step, e.attempt, &e.usage, refused, what);
             }
             Event::BudgetRaised(e) => drop(self.caps.insert(e.node.clone(), e.cap.tokens.unwrap())),
-            // Whatever was under way is lost, and may have used all that it had.
+            Event::StepUsed(e) => drop(self.used.insert((e.step.to_string(), e.attempt), e.usage.clone())),
+            // Whatever was under way is lost: it has used what it had told, or all that it had reserved.
             Event::RunOpened(_) => {
                 let lost: Vec<(String, u32)> = self.reserved.keys().cloned().collect();
                 for (path, attempt) in lost {
-                    self.settles(case, &path, attempt, &Usage::default(), false, what);
+                    let used = self.used.get(&(path.clone(), attempt)).cloned().unwrap_or_default();
+                    self.settles(case, &path, attempt, &used, false, what);
                 }
             }
             _ => {}
@@ -320,4 +325,47 @@ fn the_result_that_follows_the_response_over_the_budget_is_kept() {
     assert_eq!(run.status, Status::Finished(Verdict::Succeeded), "it was paid for");
     let node = run.ledger.node("run").unwrap();
     assert_eq!((node.settled.tokens, node.overshoot().tokens), (12_000, 2_000));
+}
+
+// covers: R18
+#[test]
+fn a_budget_in_dollars_holds_for_models_that_nobody_knows() {
+    let world = world(1);
+    // Counted as the dearest model of all, $30 for a million: $0.03 a response.
+    let text = "name: m\nbudget: 0.05usd\nphases:\n  - id: p\n    operations: { id: x, type: agent, agent: fake, model: house, prompt: 'ms=500 usage=1000,1000,1000,1000' }\n";
+    let run = world.run(text);
+    assert_eq!(run.status, Status::Paused { reason: PauseReason::Budget, until: None });
+    let node = run.ledger.node("run").unwrap();
+    assert_eq!((node.settled.tokens, node.settled.micro_usd), (2_000, 60_000), "one response too many");
+    let usage = run.usage();
+    assert_eq!((usage.cost_usd, usage.cost_estimated), (Some(0.06), true));
+    assert!(sage_core::wire::notices(&run)[0].contains("`house`"), "{:?}", sage_core::wire::notices(&run));
+    // Without such a budget nobody guesses.
+    let run = self::world(2).run(&text.replace("budget: 0.05usd\n", ""));
+    assert_eq!((run.status, run.usage().cost_usd), (Status::Finished(Verdict::Succeeded), None));
+    assert!(sage_core::wire::notices(&run).is_empty());
+}
+
+// covers: R18, R5
+#[test]
+fn what_an_attempt_had_told_before_its_owner_was_killed_counts() {
+    let world = world(1);
+    let text = "name: m\nphases:\n  - id: p\n    operations: { id: x, type: agent, agent: fake, prompt: 'ms=1000 usage=700,700' }\n";
+    let cut = world.live(async || {
+        let owned = world.start(text).unwrap();
+        world.kill_after(owned, 1_600).await
+    });
+    assert!(cut.is_none());
+    let run = world.go_on();
+    assert_eq!(run.status, Status::Finished(Verdict::Succeeded));
+    assert_eq!((run.usage().total(), run.tally.unattributed), (700 + 1_400, 0));
+    // Killed before it had told anything: unknown, and not nothing.
+    let world = self::world(2);
+    let cut = world.live(async || {
+        let owned = world.start(text).unwrap();
+        world.kill_after(owned, 600).await
+    });
+    assert!(cut.is_none());
+    let run = world.go_on();
+    assert_eq!((run.usage().total(), run.tally.unattributed), (1_400, 1));
 }

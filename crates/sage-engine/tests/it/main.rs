@@ -11,6 +11,7 @@ mod fork;
 mod gc;
 mod hedges;
 mod obstacles;
+mod questions;
 mod quotas;
 mod repairs;
 mod running;

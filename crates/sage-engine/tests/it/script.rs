@@ -248,7 +248,7 @@ impl Performance {
             let Some(tokens) = usages.get(response) else { continue };
             self.steps.calls.lock().unwrap()[self.number].used += tokens;
             if !script.has("silent-bill") {
-                (self.cx.progress)(Progress::Usage(self.bill()));
+                (self.cx.progress)(Progress::Usage(self.bill(), Default::default()));
             }
         }
         if script.below("refuse", attempt) {

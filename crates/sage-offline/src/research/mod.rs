@@ -20,8 +20,8 @@ mod standards;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use commands::{Command, Commands, commands};
-pub(crate) use commands::{all_commands, belongs_to_root, folders, python_build};
+pub use commands::{Command, Commands, all_commands, commands};
+pub(crate) use commands::{belongs_to_root, folders, python_build};
 pub use dependencies::{Package, packages};
 pub use places::Places;
 pub(crate) use places::children;

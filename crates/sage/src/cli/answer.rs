@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::keep::{self, Scope};
 use super::signal::deliver;
 use super::{background, feature, print, print_json};
 use crate::command_line::{sage, tell};
@@ -33,6 +34,12 @@ pub struct ApproveArgs {
     /// Allow the tool with this input instead: JSON
     #[arg(long, value_name = "JSON")]
     edit: Option<String>,
+    /// Allow this command, file or tool from now on in this project
+    #[arg(long, conflicts_with_all = ["edit", "choice"])]
+    always: bool,
+    /// Allow commands that begin with these words from now on in this project
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["edit", "choice", "always"])]
+    prefix: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -66,7 +73,20 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
             .hint(r#"--edit '{"command": "ls"}'"#));
     }
     let said = Said { choice: args.choice, message: args.message, ask: args.ask, input };
-    answer(context, &args.feature, args.step, said, args.json)
+    let scope = match args.prefix {
+        Some(words) => Scope::Prefix(words),
+        None if args.always => Scope::Same,
+        None => return answer(context, &args.feature, args.step, said, args.json),
+    };
+    let run = context.engine().read(&feature(&args.feature)?)?.run;
+    let kept = keep::keep(context, &run, args.step.as_deref(), said.ask.as_deref(), &scope)?;
+    let answered = answer(context, &args.feature, args.step, said, args.json);
+    match answered.is_ok() {
+        true if !args.json => kept.tell(),
+        true => {}
+        false => kept.undo(),
+    }
+    answered
 }
 
 pub fn reject(context: &Context, args: RejectArgs) -> Result<ExitCode, Failure> {
@@ -164,7 +184,7 @@ fn check_ask(run: &Run, feature: &str, step: &str, said: &Said) -> Result<(), Fa
 }
 
 /// The question that is meant, by its id: until the answer arrives it may be another one's turn.
-fn only_ask(run: &Run, feature: &str, step: &str) -> Result<Option<String>, Failure> {
+pub(super) fn only_ask(run: &Run, feature: &str, step: &str) -> Result<Option<String>, Failure> {
     let open: Vec<&OpenAsk> = run.find(step).map_or(Vec::new(), |id| run.asks_of(id).collect());
     match open.as_slice() {
         [] => Ok(None),
@@ -178,7 +198,7 @@ fn only_ask(run: &Run, feature: &str, step: &str) -> Result<Option<String>, Fail
     }
 }
 
-fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
+pub(super) fn only_question(run: &Run, feature: &str) -> Result<String, Failure> {
     let questions: Vec<&str> =
         run.step_ids().filter(|&id| run.waits_for_person(id)).map(|id| run.step(id).path.as_ref()).collect();
     match questions.as_slice() {

@@ -7,8 +7,9 @@ use clap::Subcommand;
 use sage_core::budget::{Amount, Cap, Node, RUN};
 use sage_core::diagnostic::did_you_mean;
 use sage_core::event::PauseReason;
-use sage_core::price::PriceTable;
-use sage_core::run::{PhaseId, Run, Status, StepId};
+use sage_core::port::Usage;
+use sage_core::run::{Beside, PhaseId, Run, Status, StepId};
+use sage_core::wire::{shown_cost, unpriced};
 use sage_engine::control::Signal;
 use sage_engine::open::OpenError;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     let run = snapshot.run;
     match args.action {
-        None => show(&run, &context.config.prices(), args.json),
+        None => show(&run, args.json),
         Some(Action::Raise { amount, of }) => {
             let command = sage("budget").arg(&args.feature).arg("raise").arg(&amount).to_string();
             refuse_steps("raise a budget", &command)?;
@@ -73,58 +74,73 @@ struct Row {
     name: String,
     depth: usize,
     node: Node,
+    /// What was spent, or a part of it, comes from the price table.
+    estimated: bool,
 }
 
 /// The run, its phases and what is below each, in the order of the plan; then the agents.
-fn rows(run: &Run, prices: &PriceTable) -> Vec<Row> {
-    let row = |name: &str, depth: usize, node: Option<&Node>| Row {
+fn rows(run: &Run) -> Vec<Row> {
+    let usages = usages(run);
+    let row = |name: &str, depth: usize| Row {
         name: name.into(),
         depth,
-        node: node.cloned().unwrap_or_default(),
+        node: run.node_so_far(name).unwrap_or_default(),
+        estimated: usages.get(name).is_some_and(|usage| usage.cost_estimated),
     };
     let mut phases: BTreeMap<PhaseId, Vec<Row>> = BTreeMap::new();
     for id in run.step_ids() {
-        phases.entry(run.step(id).phase).or_default().extend(step_row(run, id, prices));
+        phases.entry(run.step(id).phase).or_default().extend(step_row(run, id));
     }
-    let mut rows = vec![row(RUN, 0, run.ledger.node(RUN))];
+    let mut rows = vec![row(RUN, 0)];
     for (phase, steps) in phases {
         let name = format!("phase:{}", run.phase_path(phase));
-        let node = run.ledger.node(&name);
-        if node.is_some() || !steps.is_empty() {
-            rows.push(row(&name, 1, node));
+        if run.ledger.node(&name).is_some() || !steps.is_empty() {
+            rows.push(row(&name, 1));
         }
         rows.extend(steps);
     }
     let agents = run.ledger.nodes().filter(|(name, _)| name.starts_with("agent:"));
-    rows.extend(agents.map(|(name, node)| row(name, 1, Some(node))));
+    rows.extend(agents.map(|(name, _)| row(name, 1)));
     rows
 }
 
-/// A step with a budget, as the ledger has it; another one that spent, as it reported it.
-fn step_row(run: &Run, id: StepId, prices: &PriceTable) -> Option<Row> {
-    let step = run.step(id);
-    let name = format!("step:{}", step.path);
-    let node = run.ledger.node(&name).cloned().or_else(|| {
-        let reserved = step.beside.iter().map(|beside| beside.reserved);
-        let reserved = reserved.fold(Amount::default(), Amount::saturating_add);
-        let reported = step.usage.as_ref().map(|usage| {
-            let told = usage.cost_usd.map(|usd| (usd.max(0.0) * 1e6).round() as u64);
-            let priced = || prices.cost_micro_usd(run.model_of(id)?, usage);
-            Amount::of(usage, told.or_else(priced))
-        });
-        let settled = reported.unwrap_or_default();
-        let spends = reported.is_some() || !reserved.is_zero();
-        spends.then_some(Node { cap: None, settled, reserved })
-    });
-    node.map(|node| Row { name, depth: 2, node })
+/// What counts in each node that is no step.
+fn usages(run: &Run) -> BTreeMap<String, Usage> {
+    let mut usages: BTreeMap<String, Usage> = BTreeMap::from([(RUN.to_string(), run.usage())]);
+    for id in run.step_ids() {
+        let used = run.usage_of(id);
+        for node in run.way(id).into_iter().filter(|node| *node != RUN) {
+            usages.entry(node.to_string()).or_default().add(&used);
+        }
+    }
+    usages
 }
 
-fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure> {
-    let rows = rows(run, prices);
+/// A step with a budget, as the ledger has it; another one that spent, as all views show it.
+fn step_row(run: &Run, id: StepId) -> Option<Row> {
+    let step = run.step(id);
+    let name = format!("step:{}", step.path);
+    let usage = run.usage_of(id);
+    let node = run.node_so_far(&name).or_else(|| {
+        let reserved = step.beside.iter().map(|beside| beside.reserved);
+        let reserved = reserved.fold(Amount::default(), Amount::saturating_add);
+        let settled = step.usage.as_deref().map(|usage| Amount::of(usage, usage.cost_micro_usd()));
+        let node = Node { cap: None, settled: settled.unwrap_or_default(), reserved };
+        let spends = settled.is_some() || !reserved.is_zero() || !usage.is_empty();
+        spends.then(|| step.beside.iter().fold(node, Beside::so_far))
+    });
+    node.map(|node| Row { name, depth: 2, node, estimated: usage.cost_estimated })
+}
+
+fn show(run: &Run, json: bool) -> Result<ExitCode, Failure> {
+    let rows = rows(run);
     if json {
+        let usage = run.usage();
         print_json(&json!({
             "type": "budget", "feature": run.feature, "status": run.status.name(),
             "capped": run.ledger.has_caps(), "unattributed": run.tally.unattributed,
+            "costUsd": shown_cost(&usage), "costEstimated": usage.cost_estimated,
+            "notices": unpriced(run),
             "nodes": rows.iter().map(row_json).collect::<Vec<_>>(),
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -145,9 +161,10 @@ fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure>
         }
     }
     if run.tally.unattributed > 0 {
-        let verb = if run.tally.unattributed == 1 { "call has" } else { "calls have" };
-        eprintln!("note: {} {verb} not said what they used", run.tally.unattributed);
+        let attempts = plural(u64::from(run.tally.unattributed), "attempt");
+        eprintln!("note: {attempts} reported no usage; each counts as what it had reserved");
     }
+    unpriced(run).into_iter().for_each(|notice| eprintln!("note: {notice}"));
     if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {
         raise_command(run).into_iter().for_each(tell);
     }
@@ -158,6 +175,7 @@ fn show(run: &Run, prices: &PriceTable, json: bool) -> Result<ExitCode, Failure>
 fn texts(row: &Row) -> [String; 5] {
     let amount = |amount: Amount| if amount.is_zero() { "-".into() } else { amount.to_string() };
     let node = &row.node;
+    let spent = if row.estimated { node.settled.about() } else { amount(node.settled) };
     let over = node.overshoot();
     let left = match node.cap {
         Some(_) if !over.is_zero() => format!("over by {over}"),
@@ -166,7 +184,7 @@ fn texts(row: &Row) -> [String; 5] {
     };
     let cap = node.cap.map_or("-".into(), |cap| cap.to_string());
     let name = format!("{}{}", "  ".repeat(row.depth), row.name);
-    [name, cap, amount(node.settled), amount(node.reserved), left]
+    [name, cap, spent, amount(node.reserved), left]
 }
 
 fn line(columns: &[String; 5], widths: &[usize]) {
@@ -181,7 +199,7 @@ fn row_json(row: &Row) -> Value {
     let node = &row.node;
     json!({
         "node": row.name, "cap": node.cap.map(cap), "spent": amount(node.settled),
-        "reserved": amount(node.reserved), "left": node.cap.map(|c| cap(c.left(node.settled, node.reserved))),
+        "estimated": row.estimated, "reserved": amount(node.reserved), "left": node.cap.map(|c| cap(c.left(node.settled, node.reserved))),
         "over": amount(node.overshoot()),
     })
 }

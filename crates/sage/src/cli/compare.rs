@@ -137,7 +137,11 @@ fn announcement(parallel: &Run) -> String {
     let agents = paid_agents(parallel);
     if !agents.is_empty() {
         let used = match metrics.cost_usd {
-            Some(cost) => format!("{} tokens, {}", count_text(metrics.total_tokens), cost_text(cost)),
+            Some(cost) => format!(
+                "{} tokens, {}",
+                count_text(metrics.total_tokens),
+                cost_text(cost, metrics.cost_estimated)
+            ),
             None => format!("{} tokens", count_text(metrics.total_tokens)),
         };
         text.push_str(&format!(

@@ -7,6 +7,7 @@ use sage_agents::llm::MoreTools;
 use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig, Untrusted};
 use sage_core::seal::Key;
+use sage_engine::approvals::Approvals;
 use sage_engine::background::Records;
 use sage_engine::cache::Cache;
 use sage_engine::clock::Clock;
@@ -17,8 +18,9 @@ use sage_engine::project::Project;
 use sage_engine::run_loop::CommitMode;
 use sage_engine::vfs::DiskFs;
 
-use super::config::Config;
+use super::config::{Attendance, Config};
 use super::failure::Failure;
+use super::known::OfProject;
 use super::reports::Reports;
 use crate::code::{Author, CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
 use crate::command_line::root_of;
@@ -157,6 +159,12 @@ impl Context {
         Arc::new(config.hub(self.project.root.clone()))
     }
 
+    /// What answers agents, for as long as somebody may be there to do it.
+    pub fn approvals(&self, attendance: Attendance) -> Approvals {
+        let known = OfProject::new(&self.config.file, &self.project.root);
+        self.config.approvals.approvals(attendance, Arc::new(known))
+    }
+
     pub fn engine(&self) -> Engine {
         let (hub, limits) = (self.hub(), self.limits());
         let config = self.with_code(self.executor(), &hub, &limits);
@@ -172,7 +180,7 @@ impl Context {
             affinity: self.config.affinity.clone().into(),
             prices: Arc::new(self.config.prices()),
             min_free_bytes: self.config.min_free_bytes,
-            approvals: Arc::new(self.config.approvals.clone()),
+            approvals: Arc::new(self.approvals(Attendance::of(false))),
             wakes: self.config.switches.wakes.then(|| self.inbox()),
             cache: self.config.cache.map(|_| self.cache()),
             evaluator: Arc::new(sage_agents::Evaluators::new(crate::code::program())),

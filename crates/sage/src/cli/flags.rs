@@ -1,5 +1,6 @@
 //! Flags that `run` and `resume` share: what a run may use and spend.
 
+use sage_core::approval::Mode;
 use sage_core::budget::Cap;
 use sage_core::event::Settings;
 use sage_core::run::Run;
@@ -8,6 +9,7 @@ use sage_core::template::Template;
 use super::config::{self, Config};
 use super::failure::Failure;
 use crate::command_line::CommandLine;
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Limits {
@@ -32,6 +34,9 @@ pub struct Limits {
     /// Who goes first where runs share a limit: P0 (first) to P3
     #[arg(long, value_name = "P0..P3", value_parser = config::priority)]
     pub priority: Option<u8>,
+    /// What agents may do without asking: edits, commands or all
+    #[arg(long, value_name = "WHAT", value_parser = allowance)]
+    pub allow: Option<Mode>,
     /// Take no results of earlier runs; what is made is kept for later ones all the same
     #[arg(long)]
     pub no_cache: bool,
@@ -48,6 +53,7 @@ impl Limits {
             || self.timeout.is_some()
             || self.budget.is_some()
             || self.priority.is_some()
+            || self.allow.is_some()
             || self.no_cache
     }
 
@@ -78,6 +84,7 @@ impl Limits {
             agent_budgets: config.agent_budgets.clone(),
             no_cache: self.no_cache,
             alerts: config.alerts.clone(),
+            allow: self.allow,
         })
     }
 
@@ -91,6 +98,7 @@ impl Limits {
         let command = command.option_if("--timeout", self.timeout.as_deref());
         let command = command.option_if("--budget", self.budget.as_deref());
         let command = command.option_if("--priority", priority);
+        let command = command.option_if("--allow", self.allow.map(Mode::name));
         command.flag_if("--no-cache", self.no_cache).flag_if("--no-wait", self.no_wait)
     }
 
@@ -108,6 +116,7 @@ impl Limits {
         }
         changed.agent = self.agent.clone().or(changed.agent);
         changed.priority = self.priority.or(changed.priority);
+        changed.allow = self.allow.or(changed.allow);
         changed.no_cache |= self.no_cache;
         if let Some(cap) = self.cap()? {
             changed.budget = Some(cap);
@@ -118,6 +127,26 @@ impl Limits {
     fn cap(&self) -> Result<Option<Cap>, Failure> {
         let cap = self.budget.as_deref().map(Cap::parse).transpose();
         cap.map_err(|error| Failure::usage(error.to_string()).hint("--budget 5usd"))
+    }
+}
+
+/// What `--allow` can be. `ask` is what agents may do anyway.
+fn allowance(text: &str) -> Result<Mode, String> {
+    let modes = [Mode::Edits, Mode::Commands, Mode::All];
+    let found = modes.into_iter().find(|mode| mode.name() == text);
+    found.ok_or_else(|| format!("must be one of {}", modes.map(Mode::name).join(", ")))
+}
+
+impl Limits {
+    /// Budgets and permissions are a person's: a step cannot give them to a run.
+    pub fn refuse_steps(&self, command: &str, is_new: bool) -> Result<(), Failure> {
+        if self.budget.is_some() && !is_new {
+            refuse_steps("change the budget of a run", command)?;
+        }
+        match self.allow {
+            Some(_) => refuse_steps("say what agents may do without asking", command),
+            None => Ok(()),
+        }
     }
 }
 

@@ -16,7 +16,6 @@ use super::preflight::check_run_trust;
 use super::{background, feature, list, notes, resume};
 use crate::command_line::sage;
 use crate::display::text::plural;
-use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -42,9 +41,7 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let (source, fork) = (feature(&args.feature)?, Feature::from_title(&args.name)?);
-    if args.limits.budget.is_some() {
-        refuse_steps("change the budget of a run", &sage("fork").arg(&args.feature).to_string())?;
-    }
+    args.limits.refuse_steps(&sage("fork").arg(&args.feature).to_string(), false)?;
     let mut engine = context.engine();
     if let Some(cache) = &mut engine.cache {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

@@ -42,7 +42,7 @@ pub fn show(context: &Context, inbox: &Inbox, all: bool, json: bool) -> Result<(
     let (waiting, dead) = (inbox.unhandled().map_err(failed)?, inbox.dead().map_err(failed)?);
     let handled = if all { last_handled(inbox).map_err(failed)? } else { Vec::new() };
     let empty = questions.is_empty() && waiting.is_empty() && dead.is_empty();
-    tell_questions(&questions, context.config.approvals.allow_by_default);
+    tell_questions(&questions, context.config.approvals.allows_by_default());
     table("WAKE", waiting.iter().map(letter_row).collect());
     let reason = |text: &str| shorten(&clean(first_line(text)), SUMMARY_COLUMNS);
     table(
@@ -80,6 +80,10 @@ fn tell_questions(questions: &[Question], allows: bool) {
             format!("  (until {deadline}, then: {})", clean(at_deadline(question, allows)))
         });
         print(format_args!("{} {}: {}{until}\n", question.feature, question.step, clean(&question.message)));
+        let notes = [("asked because", &question.why), ("a rule for sage.toml:", &question.rule)];
+        for (what, text) in notes.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
+            print(format_args!("  {what} {}\n", clean(text)));
+        }
         question.commands.iter().for_each(|command| print(format_args!("  {}\n", clean(command))));
     }
 }

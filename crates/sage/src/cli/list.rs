@@ -11,6 +11,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{print, print_json, roster};
 use crate::command_line;
+use crate::display::text::cost_text;
 
 /// Statuses and verdicts that a list can be restricted to, and what runs without an owner are called.
 const WORDS: [&str; 8] =
@@ -71,8 +72,8 @@ fn table(rows: &[Value]) {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("-").to_string();
     let width = rows.iter().map(|row| text(row, "feature").len()).max().unwrap_or(0).max("FEATURE".len());
     print(format_args!(
-        "{:width$}  {:11}  {:>5}  {:16}  {:19}  TEMPLATE\n",
-        "FEATURE", "STATUS", "DONE", "PHASE", "STARTED (UTC)"
+        "{:width$}  {:11}  {:>5}  {:16}  {:19}  {:>8}  TEMPLATE\n",
+        "FEATURE", "STATUS", "DONE", "PHASE", "STARTED (UTC)", "COST"
     ));
     for row in rows {
         let status = word(row);
@@ -88,12 +89,24 @@ fn table(rows: &[Value]) {
         };
         let started = text(row, "startedAt").replace('T', " ").chars().take(19).collect::<String>();
         let done = row["progress"].as_u64().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
+        let cost = row["costUsd"].as_f64();
+        let cost = cost.map_or_else(|| "-".into(), |cost| cost_text(cost, row["costEstimated"] == true));
         print(format_args!(
-            "{:width$}  {status:11}  {done:>5}  {:16}  {started:19}  {}{owner}\n",
+            "{:width$}  {status:11}  {done:>5}  {:16}  {started:19}  {cost:>8}  {}{owner}\n",
             text(row, "feature"),
             text(row, "phase"),
             text(row, "template"),
         ));
+    }
+}
+
+/// Only where there is one.
+fn tell_cost(row: &mut Value, cost: Option<f64>, estimated: bool) {
+    if let Some(cost) = cost {
+        row["costUsd"] = cost.into();
+    }
+    if estimated {
+        row["costEstimated"] = true.into();
     }
 }
 
@@ -118,6 +131,9 @@ fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
             "status": image.get("status"), "verdict": image.get("verdict"), "startedAt": image.get("startedAt"),
             "progress": percentage, "abandoned": false, "ownerKind": null,
         });
+        if let Some(metrics) = image.get("metrics") {
+            tell_cost(&mut row, metrics["costUsd"].as_f64(), metrics["costEstimated"] == true);
+        }
         if newest.run.as_ref().is_some_and(|run| engine.is_foreign(feature, run)) {
             row["foreign"] = true.into();
         }
@@ -136,6 +152,8 @@ fn row(engine: &Engine, feature: &str, newest: &Newest) -> Value {
                 "startedAt": wire::rfc3339(run.started_ms), "progress": wire::Progress::of(run).percentage,
                 "abandoned": roster::is_abandoned(&snapshot), "ownerKind": roster::owner_kind(&snapshot),
             });
+            let usage = run.usage();
+            tell_cost(&mut row, wire::shown_cost(&usage), usage.cost_estimated);
             if snapshot.is_foreign {
                 row["foreign"] = true.into();
             }

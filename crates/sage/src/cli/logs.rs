@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sage_core::wire;
+use sage_core::wire::{self, shown_cost};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
 
@@ -91,8 +91,10 @@ fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, F
         let bytes = engine.vfs.read(&scratch.join(name), MAX_BYTES).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
+    let usage = snapshot.run.usage_of(id);
     super::print_json(&serde_json::json!({
         "type": "output", "step": step, "attempt": state.attempts,
+        "tokens": usage.total(), "costUsd": shown_cost(&usage), "costEstimated": usage.cost_estimated,
         "stdout": text("stdout.log"), "stderr": text("stderr.log"),
     }))?;
     Ok(ExitCode::SUCCESS)

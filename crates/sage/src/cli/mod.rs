@@ -3,6 +3,7 @@
 mod agent_choice;
 mod agents;
 pub(crate) mod answer;
+mod approvals;
 pub(crate) mod background;
 pub(crate) mod baseline;
 mod bench;
@@ -34,6 +35,8 @@ pub(crate) mod inbox_view;
 mod init;
 mod inputs;
 mod install;
+mod keep;
+mod known;
 mod library;
 mod limits;
 mod limits_view;
@@ -133,6 +136,8 @@ enum Command {
     Approve(answer::ApproveArgs),
     /// Say no to an approval or an unknown step
     Reject(answer::RejectArgs),
+    /// Show what agents may do without asking, and take back answers that were kept
+    Approvals(approvals::Args),
     /// Named conversations with agents: make, list, show, resume, fork, delete
     Session(session::Args),
     /// Show what waits for a person, unhandled wakes and dead letters
@@ -298,6 +303,7 @@ impl Command {
             Command::Inbox(args) => args.looks(),
             Command::Templates(args) => args.looks(),
             Command::Trust(args) => args.looks(),
+            Command::Approvals(args) => args.looks(),
             Command::Gc(args) => args.looks(),
             Command::Run(args) => args.looks(),
             Command::Repair(args) => args.looks(),
@@ -347,6 +353,7 @@ fn execute(context: &mut Context, command: Command) -> Result<ExitCode, Failure>
         Command::Cancel(args) => signal::cancel(context, args),
         Command::Approve(args) => answer::approve(context, args),
         Command::Reject(args) => answer::reject(context, args),
+        Command::Approvals(args) => approvals::execute(context, args),
         Command::Inbox(args) => inbox::execute(context, args),
         Command::Wake(args) => wake::execute(context, args),
         Command::Handoff(args) => handoff::execute(context, args),

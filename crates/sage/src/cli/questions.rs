@@ -27,6 +27,12 @@ pub struct Question {
     pub default: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
+    /// Why no rule answered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// A line for sage.toml that would have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// What to type, the first being a yes.
     pub commands: Vec<String>,
 }
@@ -37,7 +43,12 @@ pub fn all(engine: &Engine) -> Vec<Question> {
     let runs = open.filter_map(|(feature, newest)| engine.snapshot_of(&feature, &newest.run?).ok());
     // Questions of a foreign run are not this user's to answer.
     let open = |snapshot: &Snapshot| snapshot.run.status.open() && !snapshot.is_foreign;
-    runs.filter(open).flat_map(|snapshot| of_run(&snapshot.run)).collect()
+    let default = if engine.approvals.allow_by_default { "allowed" } else { "denied" };
+    let told = |question: Question| match question.kind {
+        "permission" => Question { default: Some(default.into()), ..question },
+        _ => question,
+    };
+    runs.filter(open).flat_map(|snapshot| of_run(&snapshot.run)).map(told).collect()
 }
 
 pub fn of_run(run: &Run) -> Vec<Question> {
@@ -54,6 +65,8 @@ pub fn of_run(run: &Run) -> Vec<Question> {
                 choices: ask.choices.clone(),
                 default: ask.default.clone(),
                 deadline: running.until.map(rfc3339),
+                why: None,
+                rule: None,
                 commands,
             })
         }
@@ -66,6 +79,8 @@ pub fn of_run(run: &Run) -> Vec<Question> {
             choices: Vec::new(),
             default: None,
             deadline: None,
+            why: None,
+            rule: None,
             commands: approval_commands(&run.feature, &run.step(id).path, &["approve".into()], None),
         }),
         _ => None,
@@ -77,7 +92,9 @@ pub fn of_run(run: &Run) -> Vec<Question> {
 /// A running agent asks. With its id, because it may ask for several things at once.
 fn permission(run: &Run, open: &OpenAsk) -> Question {
     let step = run.step(open.step).path.to_string();
-    let commands = approval_commands(&run.feature, &step, &["approve".into()], Some(&open.ask.id));
+    let mut commands = approval_commands(&run.feature, &step, &["approve".into()], Some(&open.ask.id));
+    let named = sage("approve").arg(&run.feature).arg(&step).option("--ask", &open.ask.id);
+    commands.insert(1, named.arg("--always").comment("and from now on").into());
     Question {
         kind: "permission",
         feature: run.feature.clone(),
@@ -87,6 +104,8 @@ fn permission(run: &Run, open: &OpenAsk) -> Question {
         choices: Vec::new(),
         default: None,
         deadline: open.until.map(rfc3339),
+        why: open.ask.why.clone(),
+        rule: open.ask.rule.as_ref().map(|rule| format!("[approvals] commands = [{rule:?}]")),
         commands,
     }
 }

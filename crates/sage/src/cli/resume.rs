@@ -23,7 +23,6 @@ use super::{diagnostics, feature, inputs, warnings};
 use crate::command_line::{sage, tell};
 use crate::display::template_name;
 use crate::display::text::plural;
-use crate::trust::person::refuse_steps;
 
 /// Between two tries of an owner in the background to open its run.
 const TROUBLE: Duration = Duration::from_secs(5);
@@ -87,9 +86,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         cache.asks = terminal && !args.show.json && !args.detach;
     }
-    if args.limits.budget.is_some() {
-        refuse_steps("change the budget of a run", &format!("sage resume {feature}"))?;
-    }
+    args.limits.refuse_steps(&sage("resume").arg(&feature).to_string(), false)?;
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
     let untrusted = !context.config.untrusted.is_empty();
     // Read only where something of the old run is needed: a large journal is not folded twice for nothing.

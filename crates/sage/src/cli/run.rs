@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::run::Status;
@@ -12,6 +13,7 @@ use sage_engine::open::{Engine, OpenError, StartRequest};
 use serde_json::Map;
 
 use super::background;
+use super::config::Attendance;
 use super::context::Context;
 use super::drive::{self, Show};
 use super::failure::Failure;
@@ -96,6 +98,7 @@ pub fn work(
     ticket: Option<&Ticket>,
     args: Args,
 ) -> Result<ExitCode, Failure> {
+    args.limits.refuse_steps(&sage("run").arg(feature.title()).to_string(), true)?;
     let wanted = Wanted {
         feature,
         template: args.template.as_deref(),
@@ -123,6 +126,7 @@ fn start(context: &Context, mut request: StartRequest, args: &Args) -> Result<Ex
     let mut engine = context.engine();
     tell_earlier(&engine, &request.feature);
     let detach = background::wanted(context, args.detach);
+    engine.approvals = Arc::new(context.approvals(Attendance::of(args.yes)));
     if let Some(cache) = &mut engine.cache {
         cache.asks = asks(args) && !detach;
     }

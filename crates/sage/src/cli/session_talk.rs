@@ -6,14 +6,17 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sage_agents::session::Store;
-use sage_core::approval::Rules;
+use sage_core::approval::{Verdict, advice};
 use sage_core::port::{
-    Asks, BoxFuture, Permission, PermissionAsk, Questions, StepCall, StepCx, StepOutcome, StopSignal,
+    AskKind, Asks, BoxFuture, Permission, PermissionAsk, Questions, StepCall, StepCx, StepOutcome,
+    StopSignal, Workplace,
 };
 use sage_core::role::{Access, Role};
 use sage_core::template::{Isolation, Kind};
+use sage_engine::approvals::{Approvals, Scene};
 use serde_json::{Map, Value, json};
 
+use super::config::Attendance;
 use super::context::{Context, runtime};
 use super::failure::Failure;
 use super::{print, print_json};
@@ -42,9 +45,11 @@ pub fn resume(
         nudge: Default::default(),
         questions: Questions::new(Arc::new(Clerk::of(context, role))),
         crowd: Default::default(),
+        prices: Arc::new(context.config.prices()),
         progress: Arc::new(|_| {}),
     };
-    let call = call(name, &record.agent, role, prompt);
+    let call =
+        StepCall { allow: context.config.approvals.rules.mode, ..call(name, &record.agent, role, prompt) };
     let engine = context.engine();
     let outcome = runtime()?.block_on(async {
         let mut turn = engine.executor.execute(cx, call);
@@ -61,40 +66,44 @@ pub fn resume(
 
 /// Answers what the session's agent asks: the project's rules, else the person at the terminal.
 struct Clerk {
-    rules: Rules,
+    approvals: Approvals,
     access: Access,
     project: PathBuf,
 }
 
 impl Clerk {
     fn of(context: &Context, role: Option<Role>) -> Clerk {
-        let project = context.project.root.canonicalize().unwrap_or_else(|_| context.project.root.clone());
         let access = role.unwrap_or(Role::Implementer).access();
-        Clerk { rules: context.config.approvals.rules.clone(), access, project }
+        let approvals = context.approvals(Attendance::of(false));
+        Clerk { approvals, access, project: context.project.root.clone() }
     }
 
-    /// What needs no person: rules decide by the real paths.
-    fn rule(&self, ask: &PermissionAsk) -> Option<Permission> {
-        let real = |path: &String| match sage_fence::real(&self.project, path.as_ref()) {
-            Ok(path) => path.to_string_lossy().into_owned(),
-            Err(_) => "..".to_string(),
-        };
-        let meant = PermissionAsk { paths: ask.paths.iter().map(real).collect(), ..ask.clone() };
-        let ruling = self.rules.decide(&meant, self.access, &self.project.to_string_lossy(), None);
-        match ruling {
-            Some(ruling) if ruling.allow => Some(Permission::Allow { input: None }),
-            Some(ruling) => Some(Permission::Deny { message: ruling.why }),
-            None if !std::io::stdin().is_terminal() || sage_agents::above().is_some() => {
-                Some(Permission::Deny { message: "cannot ask a person: not a terminal".into() })
+    /// What needs no person: rules decide.
+    fn rule(&self, ask: &PermissionAsk, at: &Workplace) -> Option<Permission> {
+        let facts = self.approvals.facts(&self.project, ask.kind == AskKind::Run);
+        let (root, access, mode) = (self.project.as_path(), self.access, self.approvals.rules.mode);
+        let cwd = at.cwd.as_deref().unwrap_or(root);
+        let scene = Scene { root, cwd, facts: &facts, access, mode, spent_usd: None };
+        match self.approvals.judge(ask, &scene) {
+            Verdict::Allow { .. } => Some(Permission::Allow { input: None }),
+            Verdict::Deny { why } => Some(Permission::Deny { message: why }),
+            Verdict::Ask { why, .. } if !std::io::stdin().is_terminal() || sage_agents::above().is_some() => {
+                let advice = advice(self.access, &facts.checks);
+                let message = format!("cannot ask a person: not a terminal; asked because {why}. {advice}");
+                Some(Permission::Deny { message })
             }
-            None => None,
+            Verdict::Ask { .. } => None,
         }
     }
 }
 
 impl Asks for Clerk {
     fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
-        match self.rule(&ask) {
+        self.ask_in(ask, &Workplace::default())
+    }
+
+    fn ask_in(&self, ask: PermissionAsk, at: &Workplace) -> BoxFuture<'static, Permission> {
+        match self.rule(&ask, at) {
             Some(permission) => Box::pin(std::future::ready(permission)),
             None => Box::pin(ask_person(question(&ask))),
         }
@@ -147,6 +156,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         model: None,
         schema: None,
         role,
+        allow: Default::default(),
         session: Some(name.to_string()),
         isolation: Isolation::None,
         input: Value::Null,

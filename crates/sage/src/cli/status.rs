@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use sage_core::event::PauseReason;
 use sage_core::run::Status;
-use sage_core::wire::StatusView;
+use sage_core::wire::{StatusView, notices};
 use sage_engine::open::Snapshot;
 use serde_json::Value;
 
@@ -69,6 +69,7 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
         if let Some(reason) = reason_text(run, style) {
             crate::say::painted(format_args!("{reason}\n"));
         }
+        notices(run).iter().for_each(|notice| crate::say::painted(format_args!("! {notice}\n")));
         worktrees::tell(&context.project, &run.id, context.key.as_ref());
         tell_next(snapshot);
     }

@@ -21,7 +21,7 @@ pub(super) fn usage(run: &Run, width: usize) -> Vec<Line> {
         facts.fact(Tone::Plain, "0 tokens");
     }
     if let Some(cost) = metrics.cost_usd.filter(|&cost| cost > 0.0 || metrics.total_tokens > 0) {
-        facts.fact(Tone::Plain, &cost_text(cost));
+        facts.fact(Tone::Plain, &cost_text(cost, metrics.cost_estimated));
     }
     if tokens.unattributed > tokens.estimated_tokens.unwrap_or_default().attempts {
         let attempts = plural(u64::from(tokens.unattributed), "attempt");

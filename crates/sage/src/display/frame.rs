@@ -6,7 +6,7 @@ use sage_core::wire::{self, Progress};
 use super::allowance_lines;
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
-use super::text::{Line, Style, Tone, clock_text, shorten, time_text};
+use super::text::{Line, Style, Tone, clock_text, cost_text, shorten, time_text};
 use super::why::{left_text, pause_text};
 
 /// Names are aligned up to here; longer ones push their details to the right.
@@ -184,16 +184,22 @@ fn more_line(all: impl Iterator<Item = (Left, u32)>) -> Line {
 }
 
 fn header(run: &Run, now_ms: u64, width: usize, purpose: Purpose, last: bool) -> Line {
-    let facts = header_facts(run, now_ms, purpose, last);
+    let title_width = Line::of(Tone::Bold, &run.title).width();
+    let mut facts = header_facts(run, now_ms, purpose, last);
+    // Whatever is least needed goes first when it is narrow.
+    let cost = cost_fact(run).filter(|_| !last);
+    let needed = |cost: &Line| title_width.min(TITLE_COLUMNS * 3) + 3 + facts.width() + 3 + cost.width();
+    if let Some(cost) = cost.filter(|cost| needed(cost) <= width) {
+        facts.push(Tone::Dim, " · ");
+        facts.append(cost);
+    }
     let template = &run.plan().template.name;
     let id = short_id(&run.id);
-    // Whatever is least needed goes first when it is narrow.
     let names = [vec![template.as_str(), &id], vec![template.as_str()], vec![]];
     let room = |names: &[&str]| {
         let used: usize = names.iter().map(|name| name.chars().count() + 3).sum();
         width.saturating_sub(used + facts.width() + 3)
     };
-    let title_width = Line::of(Tone::Bold, &run.title).width();
     let fits = |names: &&Vec<&str>| room(names) >= title_width.min(TITLE_COLUMNS * 3);
     let names = names.iter().find(fits).unwrap_or(&names[2]);
     let mut line = Line::default();
@@ -203,6 +209,13 @@ fn header(run: &Run, now_ms: u64, width: usize, purpose: Purpose, last: bool) ->
     line.push(Tone::Dim, " · ");
     line.append(facts);
     line
+}
+
+/// What it has cost so far.
+fn cost_fact(run: &Run) -> Option<Line> {
+    let usage = run.usage();
+    let cost = usage.cost_usd?;
+    Some(Line::of(Tone::Plain, &cost_text(cost, usage.cost_estimated)))
 }
 
 /// How far it is; at the `last` the summary says how it went.

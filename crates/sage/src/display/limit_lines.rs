@@ -1,6 +1,6 @@
 //! Lines about limits: targets, budgets, hedges, fallbacks, stalls.
 
-use sage_core::event::{Event, TargetParked};
+use sage_core::event::{Event, StepAsked, TargetParked};
 use sage_core::policy::{FailureClass, Rung};
 use sage_core::port::Continuity;
 use sage_core::run::{INBOX, Run, Status};
@@ -43,10 +43,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             };
             Some(format!("{} made no progress for {}: {what}", event.step, time_text(event.idle_ms)))
         }
-        Event::StepAsked(event) => {
-            let (step, what) = (&event.step, event.ask.title());
-            Some(format!("{step} asks: may it use {}? ({})", first_line(&what), sage("inbox")))
-        }
+        Event::StepAsked(event) => Some(question(event, now_ms)),
         Event::StepPermitted(event) => {
             let said = if event.allow { "allowed" } else { "denied" };
             let message = event.message.as_deref().filter(|_| !event.by.starts_with("rule"));
@@ -88,6 +85,13 @@ fn parked_line(event: &TargetParked, now_ms: u64) -> String {
     format!("{} waits: {what}{until}{why}", event.target)
 }
 
+fn question(event: &StepAsked, now_ms: u64) -> String {
+    let (step, what) = (&event.step, event.ask.title());
+    let within = event.until.map(|until| format!(", within {}", left_text(until, now_ms)));
+    let within = within.unwrap_or_default();
+    format!("{step} asks: may it use {}? ({}{within})", first_line(&what), sage("inbox"))
+}
+
 /// What went other than straight, and how the budget stands; nothing where there is nothing to tell.
 pub(super) fn totals(run: &Run) -> Vec<Line> {
     let tally = &run.tally;
@@ -112,7 +116,9 @@ pub(super) fn totals(run: &Run) -> Vec<Line> {
     }
     if let Some(budget) = BudgetView::of(run) {
         let mut line = Line::of(Tone::Plain, "  ");
-        line.push(Tone::Plain, &format!("budget {}: {} spent", budget.cap, budget.spent));
+        let estimated = run.usage().cost_estimated;
+        let spent = if estimated { budget.spent.about() } else { budget.spent.to_string() };
+        line.push(Tone::Plain, &format!("budget {}: {spent} spent", budget.cap));
         if !budget.overshoot.is_zero() {
             line.push(Tone::Warn, &format!(", over by {}", budget.overshoot));
         }

@@ -1,14 +1,15 @@
 //! Plain lines, one per notable event: for pipes, files and CI.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sage_core::event::{
     Aside, End, Event, Expansion, OpenMode, RunImported, StepAnswered, StepFinished, StepRetried,
     StepReturned, StepStarted,
 };
 use sage_core::policy::FailureClass;
+use sage_core::port::Usage;
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
-use sage_core::wire::{Progress, rfc3339, size_text};
+use sage_core::wire::{Progress, rfc3339, size_text, unpriced_text};
 
 use super::cache_lines;
 use super::limit_lines;
@@ -27,6 +28,8 @@ const FAN_ITEMS: usize = 20;
 pub(crate) struct Lines {
     /// Large fan-outs: how many tenths were told.
     tenths: HashMap<StepId, usize>,
+    /// Models without a price that were told of.
+    unpriced: BTreeSet<String>,
 }
 
 impl Lines {
@@ -35,6 +38,7 @@ impl Lines {
         let mut lines = Vec::new();
         lines.extend(self.event(news));
         lines.extend(aside_of(news.event).map(|aside| format!("note: {aside}")));
+        lines.extend(self.unpriced(news.event));
         lines.extend(self.tenth(news));
         let judged = news.run.judged_now().iter().copied();
         let own = judged.filter(|&phase| news.run.phase(phase).scope == ScopeId(0));
@@ -115,6 +119,13 @@ impl Lines {
     }
 
     /// A line for each tenth of a large fan-out.
+    /// Models without a price, each once.
+    fn unpriced(&mut self, event: &Event) -> Vec<String> {
+        let models = usage_of(event).map(|usage| &usage.unpriced).into_iter().flatten();
+        let new = models.filter(|(model, _)| self.unpriced.insert((*model).clone()));
+        new.map(|(model, instead)| format!("note: {}", unpriced_text(model, instead))).collect()
+    }
+
     fn tenth(&mut self, news: &News<'_>) -> Option<String> {
         let path = match news.event {
             Event::StepFinished(event) => &event.step,
@@ -193,13 +204,8 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
     match &event.end {
         End::Succeeded { .. } => small(run, path, || {
             let ms = run.find(path).map_or(event.ms, |id| run.step_ms(id, run.updated_ms));
-            let mut facts = time_text(ms);
-            if event.usage.total() > 0 {
-                facts.push_str(&format!(", {} tokens", count_text(event.usage.total())));
-            }
-            if let Some(cost) = event.usage.cost_usd {
-                facts.push_str(&format!(", {}", cost_text(cost)));
-            }
+            let facts = [time_text(ms)].into_iter().chain(usage_facts(&event.usage));
+            let facts = facts.collect::<Vec<_>>().join(", ");
             let filtered = event.filtered.map(|filtered| {
                 format!(" · {} -> {}", size_text(filtered.bytes_before), size_text(filtered.bytes_after))
             });
@@ -210,7 +216,8 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
             Some(format!("{path} unknown: {}", first_line(message)))
         }
         End::Failed { class, message, .. } => {
-            Some(format!("{path} failed: {}", summary::failure_text(class.name(), first_line(message))))
+            let why = summary::failure_text(class.name(), first_line(message));
+            Some(format!("{path} failed: {why}{}", spent_text(&event.usage)))
         }
         End::Stopped => small(run, path, || format!("{path} stopped")),
     }
@@ -219,7 +226,33 @@ fn finished_line(run: &Run, event: &StepFinished) -> Option<String> {
 fn retried_line(event: &StepRetried, now_ms: u64) -> String {
     let retry = retry_text(event.at, now_ms);
     let why = summary::failure_text(event.class.name(), first_line(&event.message));
-    format!("{} {retry} (attempt {} failed: {why})", event.step, event.attempt)
+    format!("{} {retry} (attempt {} failed: {why}){}", event.step, event.attempt, spent_text(&event.usage))
+}
+
+/// `1.5k tokens`, `~$0.02`
+fn usage_facts(usage: &Usage) -> impl Iterator<Item = String> {
+    let tokens = (usage.total() > 0).then(|| format!("{} tokens", count_text(usage.total())));
+    let cost = usage.cost_usd.map(|cost| cost_text(cost, usage.cost_estimated));
+    tokens.into_iter().chain(cost)
+}
+
+/// ` (1.5k tokens, ~$0.02)`; nothing where nothing was used.
+fn spent_text(usage: &Usage) -> String {
+    let facts = usage_facts(usage).collect::<Vec<_>>().join(", ");
+    if usage.total() == 0 { String::new() } else { format!(" ({facts})") }
+}
+
+/// What an event says that an attempt used.
+fn usage_of(event: &Event) -> Option<&Usage> {
+    match event {
+        Event::StepUsed(it) => Some(&it.usage),
+        Event::StepRecovered(it) => Some(&it.usage),
+        Event::StepFinished(it) => Some(&it.usage),
+        Event::StepRetried(it) => Some(&it.usage),
+        Event::StepParked(it) => Some(&it.usage),
+        Event::StepCharged(it) => Some(&it.usage),
+        _ => None,
+    }
 }
 
 fn imported_line(imported: &RunImported) -> String {

@@ -3,7 +3,7 @@
 use sage_core::roster::{RosterRow, Working};
 
 use super::terminal::{self, Screen};
-use super::text::{Line, Style, Tone, clock_text, count_text};
+use super::text::{Line, Style, Tone, clock_text, cost_text, count_text};
 use crate::command_line::sage;
 
 /// Steps shown below a run; the rest is counted.
@@ -65,6 +65,9 @@ fn run_line(row: &RosterRow, width: usize) -> Line {
     if row.tokens > 0 {
         line.fact(Tone::Plain, &format!("{} tokens", count_text(row.tokens)));
     }
+    if let Some(cost) = row.cost_usd {
+        line.fact(Tone::Plain, &cost_text(cost, row.cost_estimated));
+    }
     if let Some(until) = &row.until {
         line.fact(Tone::Warn, &format!("until {until}"));
     }
@@ -91,6 +94,9 @@ fn step_line(step: &Working, widest: usize, abandoned: bool) -> Line {
     line.fact(Tone::Dim, &format!("progress {} ago", clock_text(step.idle_ms)));
     if step.tokens > 0 {
         line.fact(Tone::Plain, &format!("{} tokens", count_text(step.tokens)));
+    }
+    if let Some(cost) = step.cost_usd {
+        line.fact(Tone::Plain, &cost_text(cost, step.cost_estimated));
     }
     line
 }
@@ -119,6 +125,7 @@ mod tests {
             elapsed_ms: 125_000,
             tokens: 14_200,
             cost_usd: None,
+            cost_estimated: false,
             working: Vec::new(),
             asking: Vec::new(),
         }
@@ -134,6 +141,8 @@ mod tests {
             elapsed_ms: 45_000,
             idle_ms: 3_000,
             tokens: 0,
+            cost_usd: None,
+            cost_estimated: false,
         };
         let busy = RosterRow { working: (0..9).map(working).collect(), ..row("payments") };
         let asking = RosterRow {

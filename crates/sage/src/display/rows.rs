@@ -292,12 +292,18 @@ impl Rows<'_> {
                 details.fact(Tone::Dim, &time_text(self.elapsed_ms(id)));
                 self.usage(id, &mut details);
             }
-            State::Failed => details.fact(Tone::Bad, &self.failure_text(id)),
+            State::Failed => {
+                details.fact(Tone::Bad, &self.failure_text(id));
+                self.usage(id, &mut details);
+            }
             State::Backoff { at } => {
                 details.fact(Tone::Warn, &retry_text(*at, self.now_ms));
                 details.fact(Tone::Dim, &format!("attempt {}: {}", step.attempts, self.failure_text(id)));
             }
-            State::Ready | State::Pending => details.fact(Tone::Dim, &self.wait_details(id)),
+            State::Ready | State::Pending => {
+                details.fact(Tone::Dim, &self.wait_details(id));
+                self.usage(id, &mut details);
+            }
             State::Skipped | State::Blocked | State::Cancelled => details.fact(Tone::Dim, state.name()),
         }
         details
@@ -323,12 +329,12 @@ impl Rows<'_> {
     }
 
     fn usage(&self, id: StepId, details: &mut Line) {
-        let Some(usage) = &self.run.step(id).usage else { return };
+        let usage = self.run.usage_of(id);
         if usage.total() > 0 {
             details.fact(Tone::Dim, &format!("{} tokens", count_text(usage.total())));
         }
         if let Some(cost) = usage.cost_usd {
-            details.fact(Tone::Dim, &cost_text(cost));
+            details.fact(Tone::Dim, &cost_text(cost, usage.cost_estimated));
         }
     }
 

@@ -251,8 +251,18 @@ pub(crate) fn count_text(count: u64) -> String {
     }
 }
 
-pub(crate) fn cost_text(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.01 { "<$0.01".into() } else { format!("${usd:.2}") }
+/// `$0.42`, `~$0.42` if it is an estimate; below a cent with four decimals.
+pub(crate) fn cost_text(usd: f64, estimated: bool) -> String {
+    let about = if estimated { "~" } else { "" };
+    // In whole millionths, as budgets are rounded: two views of one figure must not differ by a cent.
+    let micros = (usd.max(0.0) * 1e6).round() as u64;
+    let cents = micros / 10_000 + u64::from(micros % 10_000 >= 5_000);
+    match micros {
+        0 => "$0.00".into(),
+        1..50 => format!("{about}<$0.0001"),
+        50..9_950 => format!("{about}$0.{:04}", (micros + 50) / 100),
+        _ => format!("{about}${}.{:02}", cents / 100, cents % 100),
+    }
 }
 
 /// `1 step`, `2 steps`.
@@ -336,7 +346,15 @@ mod tests {
         );
         let counts: Vec<String> = [0, 999, 1_000, 14_249, 999_949, 999_950, 5_000_000].map(count_text).into();
         assert_eq!(counts.join(" "), "0 999 1.0k 14.2k 999.9k 1.0M 5.0M");
-        assert_eq!([0.0, 0.004, 0.42, 12.0].map(cost_text).join(" "), "$0.00 <$0.01 $0.42 $12.00");
+        let costs = [0.0, 0.000_016, 0.004, 0.009_97, 0.42, 12.0];
+        assert_eq!(
+            costs.map(|cost| cost_text(cost, false)).join(" "),
+            "$0.00 <$0.0001 $0.0040 $0.01 $0.42 $12.00"
+        );
+        assert_eq!(
+            [0.0, 0.000_016, 0.42].map(|cost| cost_text(cost, true)).join(" "),
+            "$0.00 ~<$0.0001 ~$0.42"
+        );
     }
 
     #[test]

@@ -80,6 +80,12 @@ impl Definition {
         Definition::new("approvals".into(), file, does, written)
     }
 
+    /// Permissions in the project's settings of Claude Code, where `[approvals] inherit` takes them over.
+    pub fn inherited(file: &str, permissions: &Value) -> Definition {
+        let does = format!("answers for you: {permissions}");
+        Definition::new("approvals.claude".into(), file, does, permissions)
+    }
+
     /// A program in the project's own folders that Sage would find there.
     pub fn program(path: &str, content: &[u8]) -> Definition {
         let written = json!(Digest::of(content).to_string());

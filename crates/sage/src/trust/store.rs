@@ -1,26 +1,18 @@
 //! `trust.json` of the user's own directory: which definitions of which project this user has trusted.
 //!
-//! A project is known by its real path, a definition by the hash of its text: a copy of the project, another project
-//! in the same place with other definitions, or a change asks again.
-//! What must stay true: a file that cannot be read trusts nothing; writers take turns.
+//! A definition is known by the hash of its text: a copy of the project, another project in the same place with other
+//! definitions, or a change asks again.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_engine::lock::lock_within;
-use sage_engine::vfs::{self, DiskFs, Vfs};
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
+use super::per_project::PerProject;
 
-const FILE: &str = "trust.json";
-const LOCK: &str = "trust.lock";
-const VERSION: u32 = 1;
-const MAX_BYTES: u64 = 16 << 20;
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const NAME: &str = "trust";
 
 /// One definition that a person has trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,28 +26,18 @@ pub struct Trusted {
 /// What is trusted in one project, by name.
 pub type Project = BTreeMap<String, Trusted>;
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Document {
-    version: u32,
-    #[serde(default)]
-    projects: BTreeMap<String, Project>,
-}
-
 /// The trust of one project's definitions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Trust {
-    dir: Option<PathBuf>,
-    project: String,
+    file: PerProject<Project>,
     trusted: Project,
 }
 
 impl Trust {
     /// `dir` is the user's own; without one nothing can be trusted.
     pub fn load(dir: Option<PathBuf>, root: &Path) -> Trust {
-        let project = real(root);
-        let read = dir.as_deref().and_then(|dir| read(&dir.join(FILE)).ok());
-        let trusted = read.and_then(|mut all| all.projects.remove(&project)).unwrap_or_default();
-        Trust { dir, project, trusted }
+        let file = PerProject::new(dir, NAME, root);
+        Trust { trusted: file.load(), file }
     }
 
     pub fn holds(&self, definition: &Definition) -> bool {
@@ -97,43 +79,9 @@ impl Trust {
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Project)) -> Result<(), String> {
-        let dir = self.dir.clone().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
-        let path = dir.join(FILE);
-        let failed = |error: io::Error| format!("cannot write `{}`: {error}", path.display());
-        let disk = DiskFs::default();
-        disk.create_dir_all(&dir).map_err(failed)?;
-        let _lock = lock_within(&dir.join(LOCK), LOCK_TIMEOUT).map_err(failed)?;
-        let mut all = read(&path)?;
-        let mut project = all.projects.remove(&self.project).unwrap_or_default();
-        change(&mut project);
-        if !project.is_empty() {
-            all.projects.insert(self.project.clone(), project.clone());
-        }
-        all.version = VERSION;
-        let mut text = serde_json::to_vec_pretty(&all).map_err(|error| failed(error.into()))?;
-        text.push(b'\n');
-        vfs::write_atomic(&disk, &path, &text).map_err(failed)?;
-        self.trusted = project;
+        self.trusted = self.file.change(change)?;
         Ok(())
     }
-}
-
-fn real(root: &Path) -> String {
-    root.canonicalize().unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned()
-}
-
-fn read(path: &Path) -> Result<Document, String> {
-    let unread = |why: String| format!("cannot read `{}`: {why}", path.display());
-    let bytes = match DiskFs::default().read(path, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Document::default()),
-        Err(error) => return Err(unread(error.to_string())),
-    };
-    let document: Document = serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-    if document.version > VERSION {
-        return Err(unread(format!("version {} is newer than this sage", document.version)));
-    }
-    Ok(document)
 }
 
 #[cfg(test)]
@@ -170,7 +118,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_trusts_nothing_and_is_not_overwritten() {
         let (home, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let path = home.path().join(FILE);
+        let path = home.path().join("trust.json");
         for text in ["{", "{\"version\": 9}"] {
             std::fs::write(&path, text).unwrap();
             let mut trust = Trust::load(Some(home.path().into()), root.path());

@@ -172,6 +172,8 @@ fn an_agents_own_outcome_opens_no_breaker() {
     let model = FakeLlm::start(json!([
         {"match": "task-turns", "tool": {"name": "Bash", "input": {"command": "true"}}},
         {"match": "task-refuse", "text": "no", "stopReason": "refusal"},
+        // What claude asks by itself after a refusal.
+        {"match": "Do not produce that content again", "text": "no", "stopReason": "refusal"},
         {"match": "task-shape", "text": "no object"},
         {"match": "task-empty", "text": " "},
         {"match": "task-reject", "status": 413},
@@ -199,7 +201,7 @@ fn an_agents_own_outcome_opens_no_breaker() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|step| step["error"].as_str().unwrap().split(':').next().unwrap())
+        .map(|step| step["error"].as_str().unwrap_or_default().split(':').next().unwrap())
         .collect();
     assert_eq!(classes, ["failed", "failed", "invalid", "lost", "invalid"], "{status}");
     let told = sage.sage("breakers").exit(0);
@@ -360,7 +362,8 @@ fn the_use_of_an_account_is_shown_before_it_is_used_up() {
     let shown = sage.sage("status x").exit(0);
     shown.stdout_has(warning).stdout_has("codex: 62% of its 5-hour limit used");
     let status = sage.status("x");
-    assert!(status["notices"][0].as_str().unwrap().starts_with(warning), "{status}");
+    let notices = status["notices"].as_array().unwrap();
+    assert!(notices.iter().any(|it| it.as_str().unwrap().starts_with(warning)), "{status}");
     let of = |agent: &str| {
         let all = status["allowances"].as_array().unwrap();
         all.iter().find(|it| it["agent"] == agent).unwrap().clone()

@@ -86,7 +86,7 @@ phases:
 fn team_script() -> Value {
     json!([
         {"match": "audit-task", "text": "both fine", "usage": {"input_tokens": 70, "output_tokens": 7}},
-        {"match": "claude-task", "tool": {"name": "Bash", "input": {"command": "echo claude > claude.txt", "description": "write"}},
+        {"match": "claude-task", "tool": {"name": "Bash", "input": {"command": "bash -c 'echo claude > claude.txt'", "description": "write"}},
          "usage": {"input_tokens": 100, "output_tokens": 10}},
         {"match": "codex-task", "times": 1, "tool": {"name": "exec_command", "input": {"cmd": "echo codex > codex.txt"}},
          "usage": {"input_tokens": 200, "output_tokens": 20}},

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use sage_agents::fake_llm::FakeLlm;
 use sage_core::policy::FailureClass;
-use sage_core::port::{Refusal, Stop};
+use sage_core::port::{Refusal, Stop, Usage};
 use serde_json::{Value, json};
 
 use super::{APIS, bench, bench_of, config, quotas};
@@ -34,7 +34,11 @@ async fn every_refusal_has_its_class_and_is_not_tried_again() {
             let fake = FakeLlm::start(json!([turn, {"text": "never"}])).unwrap();
             let failure = bench(api, &fake).run().await.failed(*class);
             assert_eq!(failure.refusal, *refusal, "{api} {turn}");
-            assert_eq!((fake.prompts().len(), failure.usage.is_empty()), (1, true), "{api} {turn}");
+            assert_eq!(
+                (fake.prompts().len(), &failure.usage),
+                (1, &Usage::none()),
+                "{api} {turn}: known to be nothing"
+            );
             let said = turn["message"].as_str().unwrap_or("scripted");
             failure.says(&turn["status"].to_string()).says(said);
         }
@@ -69,7 +73,7 @@ async fn an_answer_that_breaks_off_is_passing_and_its_text_is_kept() {
             let fake = FakeLlm::start(json!([turn, {"text": "never"}])).unwrap();
             let failure = bench(api, &fake).run().await.failed(FailureClass::Transient);
             assert_eq!(failure.partial, json!({"text": "half a thought"}), "{api} {fault}");
-            assert_eq!(failure.usage, fake.sent_usage(), "{api}: what was said about usage counts");
+            assert_eq!(failure.usage.tokens(), fake.sent_usage(), "{api}: what was said about usage counts");
             assert_eq!(fake.prompts().len(), 1);
             failure.says("broke off");
         }
@@ -78,7 +82,7 @@ async fn an_answer_that_breaks_off_is_passing_and_its_text_is_kept() {
         FakeLlm::start(json!([{"failed": "server_error", "usage": {"input_tokens": 9, "output_tokens": 4}}]));
     let fake = fake.unwrap();
     let failure = bench("responses", &fake).run().await.failed(FailureClass::Transient);
-    assert_eq!(failure.usage, fake.sent_usage());
+    assert_eq!(failure.usage.tokens(), fake.sent_usage());
     failure.says("server_error: scripted failure");
 }
 

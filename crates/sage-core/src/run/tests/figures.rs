@@ -111,7 +111,16 @@ fn an_agent_that_waits_for_a_permission_is_asking_and_not_at_work() {
     let mut story = Story::new(&agents);
     story.begin("p/a").begin("p/b");
     let (id, tool, kind) = ("q1".to_string(), "Bash".to_string(), crate::port::AskKind::Run);
-    let ask = AskedFor { id, tool, kind, paths: Vec::new(), command: None, input: payload("{}") };
+    let ask = AskedFor {
+        id,
+        tool,
+        kind,
+        paths: Vec::new(),
+        command: None,
+        input: payload("{}"),
+        why: None,
+        rule: None,
+    };
     story.tell(StepAsked { step: "p/a".into(), attempt: 1, ask, until: None });
     let row = crate::roster::RosterRow::of(&story.run, story.now, &|_| None);
     assert_eq!(row.asking, ["p/a"]);

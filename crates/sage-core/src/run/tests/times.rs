@@ -148,7 +148,16 @@ fn an_agent_that_waits_for_a_permission_takes_no_time_although_others_work() {
     let mut story = Story::new(&agents);
     story.tell(RunOpened::new(OpenMode::Start, 7)).begin("p/a").begin("p/b").after(1_000);
     let (id, tool, kind) = ("q1".to_string(), "Bash".to_string(), crate::port::AskKind::Run);
-    let ask = AskedFor { id: id.clone(), tool, kind, paths: Vec::new(), command: None, input: payload("{}") };
+    let ask = AskedFor {
+        id: id.clone(),
+        tool,
+        kind,
+        paths: Vec::new(),
+        command: None,
+        input: payload("{}"),
+        why: None,
+        rule: None,
+    };
     story.tell(StepAsked { step: "p/a".into(), attempt: 1, ask, until: None }).after(5_000);
     about(story.step_ms("p/a"), 1_000);
     about(story.step_ms("p/b"), 6_000);

@@ -100,7 +100,7 @@ fn real_usage_replaces_the_estimate() {
         output,
         reasoning,
         cache_read: Some(1_000_000),
-        cost_usd: None,
+        ..Usage::default()
     };
     // usage, wait of a call that needs 1,000 of either, after one that was estimated at 500
     let table = [

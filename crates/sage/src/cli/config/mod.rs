@@ -1,6 +1,7 @@
 //! Configuration: flag > environment > sage.toml > default, each value with the place it came from.
 
 mod alerts;
+mod approvals;
 mod cache;
 mod checks;
 mod encryption;
@@ -19,18 +20,18 @@ use std::path::Path;
 
 use sage_agents::{AgentConfig, text_file};
 use sage_core::alert::Thresholds;
-use sage_core::approval::Otherwise;
 use sage_core::budget::Cap;
 use sage_core::diagnostic::did_you_mean;
 use sage_core::price::PriceTable;
 use sage_core::read::Binding;
 use sage_engine::cache::CacheConfig;
 use sage_engine::run_loop::Affinity;
-use sage_engine::run_loop::Approvals;
 use serde_json::Value;
 
 use super::failure::Failure;
 use crate::trust::{Definition, Trust};
+use approvals::Inherited;
+pub use approvals::{Answers, Attendance};
 pub use encryption::refusal as no_encryption;
 pub use file::File;
 use file::{AgentFile, OperationFile, Size, Time};
@@ -55,7 +56,7 @@ pub struct Config {
     pub parallel: u32,
     pub parallel_enabled: bool,
     pub switches: Switched,
-    pub approvals: Approvals,
+    pub approvals: Answers,
     pub timeout: Timeout,
     pub budget: Option<Cap>,
     pub priority: Option<u8>,
@@ -153,8 +154,10 @@ impl Config {
         checks::check(&mut settings, &file)?;
         let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
-        let defined = definitions(&file, written, &servers);
+        let inherited = Inherited::read(&file.approvals, root);
+        let defined = definitions(&file, written, &servers, &inherited);
         let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
+        let approvals = Answers::of(&mut settings, &file, inherited, &untrusted)?;
         let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
             encryption,
@@ -162,7 +165,7 @@ impl Config {
             parallel,
             parallel_enabled: switches.parallel,
             switches,
-            approvals: approvals(&mut settings, &file, untrusted.iter().any(|it| it.name == APPROVALS))?,
+            approvals,
             timeout,
             budget: file.budget.as_deref().map(|text| values::budget("budget", text)).transpose()?,
             priority: file.priority.as_deref().map(|text| priority_of("priority", text)).transpose()?,
@@ -240,33 +243,15 @@ impl Config {
     }
 }
 
-/// How long a question of an agent waits for a person.
-const DEFAULT_ANSWER_TIME: &str = "30m";
-
 /// The definition of `[approvals]`.
 const APPROVALS: &str = "approvals";
 
 /// All that the project defines and that would start or send something, or answer for a person.
-fn definitions(file: &File, written: &Value, servers: &Servers) -> Vec<Definition> {
+fn definitions(file: &File, written: &Value, servers: &Servers, inherited: &Inherited) -> Vec<Definition> {
     let agents = written["agents"].as_object().into_iter().flatten();
     let agents = agents.filter_map(|(name, agent)| Definition::agent(name, FROM_FILE, agent));
     let rules = file.approvals.grants().then(|| Definition::approvals(FROM_FILE, &written[APPROVALS]));
-    servers.defined.iter().cloned().chain(agents).chain(rules).collect()
-}
-
-/// Rules that are not trusted grant nothing; what they deny is denied.
-fn approvals(settings: &mut Vec<Setting>, file: &File, untrusted: bool) -> Result<Approvals, Failure> {
-    let rules = if untrusted { file.approvals.clone().without_grants() } else { file.approvals.clone() };
-    let deadline =
-        pick(settings, "approvals.deadline", &[], rules.deadline.clone(), DEFAULT_ANSWER_TIME.into());
-    let allow_by_default = rules.default == Otherwise::Allow;
-    let default = if allow_by_default { "allow" } else { "deny" };
-    pick(settings, "approvals.default", &[], allow_by_default.then(|| default.into()), default.into());
-    let deadline_ms = match deadline.value.as_str() {
-        "never" => None,
-        _ => Some(deadline.time_ms(DEFAULT_ANSWER_TIME)?),
-    };
-    Ok(Approvals { rules, deadline_ms, allow_by_default })
+    servers.defined.iter().cloned().chain(agents).chain(rules).chain(inherited.defined.clone()).collect()
 }
 
 /// What is switched on: each can be switched off without harm to the others.

@@ -236,7 +236,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         let mut servers = Servers::default();
-        servers.add_shared(&path, &variable, &Trust::default());
+        servers.add_shared(&path, &variable, &Trust::load(None, &path));
         assert!(servers.defined.is_empty() && servers.notes.is_empty(), "no file");
         let text = r#"{"mcpServers": {
             "sage": {"type": "stdio", "command": "sage", "args": ["mcp"]},

@@ -59,7 +59,7 @@ fn in_research() -> Canned {
 #[test]
 fn a_running_phase_lists_its_steps() {
     insta::assert_snapshot!(picture(&in_research(), 80, 50), @"
-    Payment processing · feature · …00TEST · 4s · 2/7 · 28% · ~10s left
+    Payment processing · feature · …00TEST · 4s · 2/7 · 28% · ~10s left · $0.05
     ⠋ research       2/4 · 4s · ~6s left
       ⠋ market       4s
       ✓ competitive  3.9s · 14.2k tokens · $0.05
@@ -100,14 +100,14 @@ fn waiting_for_a_person() -> Canned {
 #[test]
 fn a_question_comes_with_the_command_to_type() {
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 120, 50), @"
-    Payment processing · feature · …00TEST · 11s · 4/7 · 57%
+    Payment processing · feature · …00TEST · 11s · 4/7 · 57% · $0.05
     ✓ research    4 steps · 9.0s
     ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
     ○ build       2 steps · after gate
     ");
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 60, 50), @"
-    Payment processing · feature · …00TEST · 11s · 4/7 · 57%
+    Payment processing · feature · 11s · 4/7 · 57% · $0.05
     ✓ research    4 steps · 9.0s
     ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it?
@@ -331,7 +331,7 @@ fn a_paused_run_stands_still_and_a_resumed_one_says_what_it_kept() {
     let later = later.at(500_000);
     let resumed = later.resume().at(501_000);
     insta::assert_snapshot!(picture(&resumed, 100, 10), @"
-    Payment processing · feature · …00TEST · 12s · 4/7 · 57%
+    Payment processing · feature · …00TEST · 12s · 4/7 · 57% · $0.05
     ✓ research    4 steps · reused · 9.0s
     ? gate        0/1 · 0s
       ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off

@@ -38,6 +38,25 @@ fn a_template_that_is_wrong_starts_nothing() {
     );
 }
 
+/// What agents may do is a person's word: no model can give it with a call.
+// covers: R16, R17
+#[test]
+fn a_model_cannot_say_what_agents_may_do() {
+    let sage = Sage::new().template("quick", QUICK);
+    let mut client = client(&sage);
+    for options in [json!({"allow": "all"}), json!({"mode": "all"})] {
+        let call = json!({"feature": "x", "template": "quick", "options": options});
+        let error = client.call("sage_workflow_execute", call).error("WORKFLOW_VALIDATION_ERROR");
+        assert!(error["message"].as_str().unwrap().contains("unknown argument"), "{error}");
+    }
+    let call = json!({"feature": "x", "template": "quick", "allow": "all"});
+    client.call("sage_workflow_execute", call).error("WORKFLOW_VALIDATION_ERROR");
+    client
+        .call("sage_workflow_resume", json!({"feature": "x", "allow": "all"}))
+        .error("WORKFLOW_VALIDATION_ERROR");
+    assert!(sage.engine().latest("x").is_none());
+}
+
 // covers: R16, R6
 #[test]
 fn inputs_that_do_not_fit_start_nothing() {
