@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sage_core::digest::Digest;
 use sage_core::port::{
     BoxFuture, CutAttempt, Fork, KnownTool, StepCall, StepCx, StepExecutor, StepOutcome, Usage, Wakes,
 };
@@ -203,6 +204,10 @@ impl StepExecutor for Executor {
     fn fingerprint(&self, agent: &str, project: &std::path::Path) -> String {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         configured.map_or_else(|| agent.into(), |config| config.fingerprint(&self.config.keeper, project))
+    }
+
+    fn look(&self, project: &std::path::Path) -> Option<Digest> {
+        footprint::look(project)
     }
 
     fn known_tool(&self, server: &str, tool: &str) -> Option<KnownTool> {

@@ -26,10 +26,10 @@ pub fn protected_part(path: &str) -> Option<&str> {
     path.split('/').find(|part| is_protected(part))
 }
 
-/// Whether a path leads into a private part of a `.sage` directory.
+/// Whether a path leads into a private part of a `.sage` directory: of any, a worktree in one has its own.
 pub fn is_private(path: &str) -> bool {
-    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
-    parts.any(|part| folded(part) == ".sage") && parts.next().is_some_and(is_private_entry)
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts.windows(2).any(|pair| folded(pair[0]) == ".sage" && is_private_entry(pair[1]))
 }
 
 /// Whether an entry of Sage's directory is private.
@@ -94,10 +94,18 @@ mod tests {
             "sub/.sage/cache/x",
             ".sage/inbox",
             ".sage/new",
+            ".sage/worktrees/run_1/step/.sage/state/serve.json",
         ] {
             assert!(is_private(path), "{path}");
         }
-        for path in [".sage", ".sage/", "src/state", ".sage/templates/a.yaml", ".sage/skills/x/SKILL.md"] {
+        for path in [
+            ".sage",
+            ".sage/",
+            "src/state",
+            ".sage/worktrees/run_1/step/src/a.rs",
+            ".sage/templates/a.yaml",
+            ".sage/skills/x/SKILL.md",
+        ] {
             assert!(!is_private(path), "{path}");
         }
     }

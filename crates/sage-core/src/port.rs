@@ -30,6 +30,7 @@ pub use wakes::{Report, ReportKind, Wakes};
 pub use watch::{Changes, Head, Watch};
 
 use crate::approval::Mode;
+use crate::digest::Digest;
 use crate::policy::{Cause, FailureClass};
 use crate::price::PriceTable;
 use crate::role::Role;
@@ -385,6 +386,11 @@ pub trait StepExecutor: Send + Sync {
     /// gave is not taken for the other's. May look at files.
     fn fingerprint(&self, agent: &str, _project: &std::path::Path) -> String {
         agent.to_string()
+    }
+
+    /// How the files of the project look, for checks that are about them: another digest when one is another.
+    fn look(&self, _project: &std::path::Path) -> Option<Digest> {
+        None
     }
 
     /// What is known of a tool without asking its server. May look at files.

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::digest::Digest;
-use crate::vfs::{self, Vfs};
+use crate::vfs::{self, NotRegular, Vfs};
 
 /// A blob is held in memory as a whole, so there is an end.
 pub const MAX_BLOB_BYTES: u64 = 1 << 30;
+/// The operation that writes a blob, as errors name it.
+pub(crate) const KEEP: &str = "keep";
 
 /// A directory of blobs. Clones are the same directory.
 #[derive(Debug, Clone)]
@@ -34,6 +36,22 @@ pub enum BlobError {
     TooLarge { bytes: u64 },
     #[error("cannot {op} blob `{}`: {source}", path.display())]
     Io { op: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl BlobError {
+    /// What was kept is gone. Any other error says nothing about it: it may be there the next time.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        match self {
+            BlobError::Missing { .. } | BlobError::Damaged { .. } => true,
+            BlobError::Io { op: KEEP, .. } => false,
+            BlobError::Io { source, .. } => {
+                let replaced = source.get_ref().is_some_and(|inner| inner.is::<NotRegular>());
+                replaced || source.kind() == io::ErrorKind::FileTooLarge
+            }
+            BlobError::TooLarge { .. } => false,
+        }
+    }
 }
 
 impl Blobs {
@@ -68,7 +86,7 @@ impl Blobs {
             Ok(_) => self.vfs.sync_dir(&self.dir),
             Err(_) => self.write(&path, bytes),
         };
-        stored.map_err(|source| BlobError::Io { op: "keep", path, source })?;
+        stored.map_err(|source| BlobError::Io { op: KEEP, path, source })?;
         self.durable().insert(digest);
         Ok(digest)
     }
@@ -96,7 +114,21 @@ impl Blobs {
         if self.durable().is_empty() || !vfs.exists(&self.dir)? {
             vfs::create_dir_durable(vfs, &self.dir)?;
         }
-        vfs::write_atomic(vfs, path, bytes)
+        let temp = vfs::write_temp(vfs, path, bytes)?;
+        let placed = self.clear(path).and_then(|()| vfs.rename(&temp, path));
+        placed.inspect_err(|_| vfs::discard(vfs, &temp))?;
+        vfs.sync_dir(&self.dir)
+    }
+
+    /// A directory in the place of a blob cannot be replaced, so it gets another name. It is kept: somebody made it.
+    fn clear(&self, path: &Path) -> io::Result<()> {
+        let vfs = self.vfs.as_ref();
+        if vfs.metadata(path).map_or(true, |meta| meta.is_file) {
+            return Ok(());
+        }
+        let mut aside = (1_u32..).map(|number| vfs::with_suffix(path, &format!(".damaged-{number}")));
+        let free = aside.find(|aside| !matches!(vfs.exists(aside), Ok(true)));
+        free.map_or(Ok(()), |aside| vfs.rename(path, &aside))
     }
 
     fn durable(&self) -> MutexGuard<'_, HashSet<Digest>> {
@@ -163,6 +195,25 @@ mod tests {
 
     // covers: R4, R15
     #[test]
+    fn a_directory_in_the_place_of_a_blob_is_kept_aside() {
+        let home = tempfile::tempdir().unwrap();
+        let new = || Blobs::new(DiskFs::new(), home.path().join("blobs"));
+        let digest = new().put(b"hello").unwrap();
+        let path = new().path(&digest);
+        for number in 1..=2 {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("note"), "mine").unwrap();
+            assert!(new().get(&digest).unwrap_err().is_loss());
+            assert_eq!(new().put(b"hello").unwrap(), digest);
+            assert_eq!(new().get(&digest).unwrap(), b"hello");
+            let aside = vfs::with_suffix(&path, &format!(".damaged-{number}"));
+            assert_eq!(std::fs::read(aside.join("note")).unwrap(), b"mine");
+        }
+    }
+
+    // covers: R4, R15
+    #[test]
     fn a_blob_replaced_by_a_symlink_is_refused_and_modes_are_private() {
         use std::os::unix::fs::{MetadataExt, symlink};
         let home = tempfile::tempdir().unwrap();
@@ -180,5 +231,16 @@ mod tests {
         std::fs::write(home.path().join("elsewhere"), "hello").unwrap();
         symlink(home.path().join("elsewhere"), &path).unwrap();
         assert!(matches!(blobs.get(&digest), Err(BlobError::Io { .. })));
+        assert!(blobs.get(&digest).unwrap_err().is_loss());
+    }
+
+    // covers: R4, R15
+    #[test]
+    fn a_blob_that_cannot_be_read_for_the_moment_is_not_lost() {
+        use rustix::io::Errno;
+        for errno in [Errno::MFILE, Errno::IO, Errno::NOMEM, Errno::ACCESS] {
+            let error = BlobError::Io { op: "read", path: "x".into(), source: errno.into() };
+            assert!(!error.is_loss(), "{errno}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use sage_core::seal::{self, Key};
 use serde_json::{Map, Value};
 
 use crate::digest::Digest;
+use crate::project::is_run_name;
 use crate::vfs::{self, Vfs};
 
 /// The version that is written. A higher minor number only adds fields.
@@ -26,6 +27,7 @@ pub const MAX_CHECKPOINT_BYTES: u64 = 16 << 20;
 
 const CHECKSUM: &str = "checksum";
 const VERSION_KEY: &str = "version";
+const RUN_KEY: &str = "runId";
 
 /// Why a checkpoint can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,18 @@ pub enum CheckpointError {
     Io { op: &'static str, path: PathBuf, source: io::Error },
     #[error("{main}; and of its backup: {backup}")]
     Both { main: Box<CheckpointError>, backup: Box<CheckpointError> },
+}
+
+impl CheckpointError {
+    /// The error of the system that kept it from being read, if there was one.
+    #[must_use]
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            CheckpointError::Io { source, .. } => Some(source),
+            CheckpointError::Both { main, backup } => main.io().or_else(|| backup.io()),
+            _ => None,
+        }
+    }
 }
 
 /// Which file a document came from.
@@ -114,6 +128,7 @@ pub fn open(bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
         return Err(CheckpointError::Checksum);
     }
     check_version(&doc)?;
+    check_run(&doc)?;
     doc.shift_remove(seal::FIELD);
     Ok(doc)
 }
@@ -210,6 +225,16 @@ fn check_version(doc: &Map<String, Value>) -> Result<(), CheckpointError> {
             Err(CheckpointError::NewerVersion { found: format!("{major}.{minor}") })
         }
         _ => Err(CheckpointError::Malformed { what: "unknown `version`".to_owned() }),
+    }
+}
+
+/// Its run is a name: a path would lead to the state of another project.
+fn check_run(doc: &Map<String, Value>) -> Result<(), CheckpointError> {
+    match doc.get(RUN_KEY).and_then(Value::as_str) {
+        Some(run) if !is_run_name(run) => {
+            Err(CheckpointError::Malformed { what: "its `runId` is not the id of a run".to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 

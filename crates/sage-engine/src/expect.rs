@@ -24,7 +24,7 @@ impl Checks {
     /// What the executor has to look at.
     pub fn watch(&self) -> Option<Watch> {
         let head = self.expects("headMoved") == Some(true);
-        let files = self.implements || self.expects("changes") == Some(true);
+        let files = self.changes || self.expects("changes") == Some(true);
         (head || files).then(|| Watch::new(head))
     }
 }
@@ -41,9 +41,20 @@ fn contradiction(result: &Value) -> Option<&'static str> {
 impl Attempt {
     /// The end of an attempt that does not keep what is expected of it.
     pub(crate) async fn unmet(&self, result: &Value) -> Option<End> {
-        let partial = || pack(result, &self.blobs).ok();
-        let refused = |message| End::Failed { class: FailureClass::Invalid, message, partial: partial() };
-        if let Some(message) = self.missing_file().await.or_else(|| self.missing_change()) {
+        match self.missing_change() {
+            Some(message) => Some(self.invalid(message, result)),
+            None => self.unheld(result).await,
+        }
+    }
+
+    fn invalid(&self, message: String, result: &Value) -> End {
+        End::Failed { class: FailureClass::Invalid, message, partial: pack(result, &self.blobs).ok() }
+    }
+
+    /// What can be asked at any time: files that must be there, a command that must pass.
+    pub(crate) async fn unheld(&self, result: &Value) -> Option<End> {
+        let refused = |message| self.invalid(message, result);
+        if let Some(message) = self.missing_file().await {
             return Some(refused(message));
         }
         let command = self.checks.expect.as_ref()?.get("command").and_then(Value::as_str)?;

@@ -7,6 +7,7 @@
 
 pub(crate) mod calls;
 mod newer;
+pub(crate) mod pointers;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

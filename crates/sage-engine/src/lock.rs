@@ -73,10 +73,13 @@ impl FeatureLock {
     pub fn keep(&self) -> Result<(), LockError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |source| LockError::Io { path: self.path.clone(), source };
-        if let Some(file) = files.last()
-            && is_at(file, &self.path).map_err(failed)?
-        {
-            return Ok(());
+        // Newest first. An older one is back if its directory was moved away and back: it is ours all the while.
+        for number in (0..files.len()).rev() {
+            if is_at(&files[number], &self.path).map_err(failed)? {
+                let file = files.remove(number);
+                files.push(file);
+                return Ok(());
+            }
         }
         let mut file = lock_exclusive(&self.path)?;
         write_owner(&mut file, &self.owner).map_err(failed)?;

@@ -9,10 +9,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_core::digest::Digest;
 use sage_core::event::{Aside, End, Estimate, Filtered, PauseReason};
 use sage_core::expr::ResultSchema;
 use sage_core::policy::{Cause, FailureClass, OnUnknown};
-use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Usage};
+use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
+use sage_core::run::Output;
 use sage_core::template::{Kind, Operation};
 use sage_fence::Fence;
 use serde_json::{Value, json};
@@ -22,7 +24,8 @@ use crate::evaluate::off_loop;
 use crate::filter::{Filter, Sieved};
 use crate::output::{self, Content, Outputs, Target, Written};
 use crate::prepare::Facts;
-use crate::results::pack;
+use crate::results::{Face, pack, value_of};
+use crate::run_loop::pause_before;
 use crate::tokens;
 use crate::trouble::{Obstacle, Refused, Trouble};
 
@@ -39,12 +42,21 @@ pub struct Attempt {
     pub facts: Facts,
     pub checks: Checks,
     pub outputs: Arc<Outputs>,
+    pub unkept: Unkept,
 }
 
 impl std::fmt::Debug for Attempt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Attempt").field("call", &self.call).finish_non_exhaustive()
     }
+}
+
+/// Work that is done, and cannot be kept for now.
+pub struct Unkept {
+    /// The loop learns of it with every try that fails.
+    pub tell: Box<dyn Fn(&Trouble) + Send + Sync>,
+    /// So many times it is tried again; without a number, until it is kept or the step is stopped.
+    pub tries: Option<usize>,
 }
 
 /// What the operation demands of a result.
@@ -54,8 +66,12 @@ pub struct Checks {
     pub filter: Filter,
     pub output: Option<Target>,
     pub expect: Option<Value>,
-    /// It is to change something.
-    pub implements: bool,
+    /// It may change something.
+    pub changes: bool,
+    /// That it succeeds says something about the project's files.
+    pub looks: bool,
+    /// Only what is expected of this result is checked.
+    pub kept: Option<Arc<Output>>,
     /// Ask this command first whether a lost attempt had in fact finished.
     pub reconcile: Option<String>,
 }
@@ -71,7 +87,9 @@ impl Checks {
             filter: Filter::of(operation),
             output,
             expect: operation.expect.clone(),
-            implements: operation.implements(),
+            changes: operation.may_change(),
+            looks: operation.checks_project(),
+            kept: None,
             reconcile,
         }
     }
@@ -92,6 +110,8 @@ pub struct Ended {
     pub aside: Option<Aside>,
     /// Of a failure: what it is about, where its class alone does not say it.
     pub cause: Option<Cause>,
+    /// How the project looked to a check that passed.
+    pub looked: Option<Digest>,
 }
 
 impl Ended {
@@ -105,6 +125,7 @@ impl Ended {
             obstacle: None,
             aside: None,
             cause: None,
+            looked: None,
         }
     }
 
@@ -144,8 +165,11 @@ impl Attempt {
         if let Some(Err(why)) = self.checks.output.as_ref().map(|target| self.outputs.check(&target.path)) {
             return Ended { cause: setup, ..Ended::failed(FailureClass::Invalid, why) };
         }
+        if let Some(kept) = self.checks.kept.clone() {
+            return self.recheck(&kept).await;
+        }
         if let Some(result) = self.reconcile().await {
-            return self.check(result, Usage::default()).await;
+            return self.keep(result, Usage::default()).await;
         }
         if self.checks.filter.counts() || self.estimates() {
             // Ready when the answer comes. A thread that cannot be had costs nothing but time then.
@@ -154,7 +178,7 @@ impl Attempt {
         match self.executor.execute(self.cx.clone(), self.call.clone()).await {
             StepOutcome::Succeeded { result, usage } => {
                 let estimate = if usage.is_empty() { self.estimate(&result).await } else { None };
-                Ended { estimate, ..self.check(result, usage).await }
+                Ended { estimate, ..self.keep(result, usage).await }
             }
             StepOutcome::Stopped { usage } => Ended::of(End::Stopped, usage),
             StepOutcome::Failed { class: FailureClass::System, message, usage, .. } => {
@@ -198,26 +222,71 @@ impl Attempt {
         }
     }
 
-    async fn check(&self, result: Value, usage: Usage) -> Ended {
+    /// A result that the machine cannot store for now is held until it can: the work is done and paid for.
+    async fn keep(&self, result: Value, usage: Usage) -> Ended {
+        let result = Arc::new(result);
+        let mut tried = 0;
+        loop {
+            let ended = self.check(&result, usage.clone()).await;
+            let Some(Obstacle::Trouble(trouble)) = &ended.obstacle else { return ended };
+            if self.unkept.tries.is_some_and(|tries| tried >= tries) || self.cx.stop.get() != Stop::No {
+                return ended;
+            }
+            (self.unkept.tell)(trouble);
+            tokio::select! {
+                () = self.cx.stop.reached(Stop::Graceful) => {}
+                () = tokio::time::sleep(pause_before(tried)) => {}
+            }
+            tried += 1;
+        }
+    }
+
+    async fn check(&self, result: &Arc<Value>, usage: Usage) -> Ended {
         let cause = self.blames_answer();
-        if let Some(end) = self.check_schema(&result) {
+        if let Some(end) = self.check_schema(result) {
             return Ended { cause, ..Ended::of(end, usage) };
         }
-        let written = match self.write_output(&result).await {
+        let written = match self.write_output(result).await {
             Ok(written) => written,
             Err(refused) => return Ended { cause, ..Ended::refused(refused, usage) },
         };
-        if let Some(end) = self.not_passed(&result) {
-            return Ended { cause: Some(Cause::Answer), ..Ended::of(end, usage) };
+        if let Some(end) = self.not_passed(result) {
+            let looked = if matches!(end, End::Skipped { .. }) { self.look().await } else { None };
+            return Ended { cause: Some(Cause::Answer), looked, ..Ended::of(end, usage) };
         }
-        if let Some(end) = self.unmet(&result).await {
+        if let Some(end) = self.unmet(result).await {
             return Ended { cause, ..Ended::of(end, usage) };
         }
         let (artifacts, aside) = match written {
             Some(written) => (vec![written.path], written.aside),
             None => (Vec::new(), None),
         };
-        Ended { aside, ..self.finish(result, artifacts, usage).await }
+        let looked = self.look().await;
+        Ended { aside, looked, ..self.finish(result.clone(), artifacts, usage).await }
+    }
+
+    /// The files that the check holds for; before anybody can change them.
+    async fn look(&self) -> Option<Digest> {
+        let (executor, project) = (self.executor.clone(), self.cx.project.clone());
+        let look = move || executor.look(&project);
+        if self.checks.looks { tokio::task::spawn_blocking(look).await.ok()? } else { None }
+    }
+
+    /// What is there already is still what it was; whether it still keeps what is expected of it is asked.
+    async fn recheck(&self, kept: &Output) -> Ended {
+        let value = match value_of(kept, Face::Full, &self.blobs) {
+            Ok(value) => value,
+            Err(error) => return Ended::refused(error.into(), Usage::default()),
+        };
+        let Output::Leaf { result, full, artifacts, changed, .. } = kept else {
+            return Ended::failed(FailureClass::Lost, "internal: a result without a value is checked again");
+        };
+        if let Some(end) = self.unheld(&value).await {
+            return Ended { cause: Some(Cause::Answer), ..Ended::of(end, Usage::default()) };
+        }
+        let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());
+        let end = End::Succeeded { result, full, artifacts, changed: *changed };
+        Ended { looked: self.look().await, ..Ended::of(end, Usage::default()) }
     }
 
     /// An agent whose answer is not accepted has done its work, and so has its provider.
@@ -254,7 +323,7 @@ impl Attempt {
         Some(End::Failed { class: FailureClass::Invalid, message, partial: pack(result, &self.blobs).ok() })
     }
 
-    async fn finish(&self, result: Value, artifacts: Vec<String>, usage: Usage) -> Ended {
+    async fn finish(&self, result: Arc<Value>, artifacts: Vec<String>, usage: Usage) -> Ended {
         let (changed, cause) = (self.changes().files, self.blames_answer());
         if self.checks.filter.is_none() {
             return match pack(&result, &self.blobs) {

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::digest::Digest;
 use crate::vfs::{self, Vfs};
 
 const GITIGNORE: &str = "/state/\n/cache/\n/sessions/\n/inbox/\n/handoffs/\n/worktrees/\n/logs/\n/history.db*\n/types/\n/tsconfig.json\n";
@@ -67,8 +68,10 @@ impl Project {
         self.state().join("forks")
     }
 
+    /// Always in `runs`: an id that is no name, but a path, leads to nothing.
     pub fn run_dir(&self, run: &str) -> PathBuf {
-        self.runs().join(run)
+        let name = || format!("not-a-run-{}", Digest::of(run.as_bytes()));
+        if is_run_name(run) { self.runs().join(run) } else { self.runs().join(name()) }
     }
 
     pub fn checkpoint(&self, feature: &str) -> PathBuf {
@@ -205,7 +208,7 @@ impl Project {
     /// Nothing that Sage writes is a link; definitions may be one that stays in the project.
     pub fn refuse_links(&self) -> Result<(), ProjectError> {
         let entries = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let all = entries(self.dir.clone()).chain(entries(self.state()));
+        let all = entries(self.dir.clone()).chain(entries(self.state())).chain(entries(self.runs()));
         let mut links = all.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
         let refused = links.find(|link| {
             let path = link.path();
@@ -228,15 +231,17 @@ impl Project {
     }
 }
 
+/// Whether an id of a run can be a directory's name. Files of others name runs, too.
+pub fn is_run_name(run: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !run.is_empty() && run.len() <= 128 && run.chars().all(plain)
+}
+
 /// A step's path as one file name: readable, and unique by a piece of its hash when it had to be changed.
 pub fn step_file(step: &str) -> String {
     const READABLE: usize = 80;
     let name: String =
         step.chars().map(|c| if c.is_ascii_alphanumeric() || "-@[]".contains(c) { c } else { '.' }).collect();
     let short: String = name.chars().take(READABLE).collect();
-    if name.len() <= READABLE {
-        short
-    } else {
-        format!("{short}-{}", sage_core::digest::Digest::of(step.as_bytes()).short())
-    }
+    if name.len() <= READABLE { short } else { format!("{short}-{}", Digest::of(step.as_bytes()).short()) }
 }

@@ -10,11 +10,10 @@ use sage_core::event::PauseReason;
 use sage_core::policy::SystemError;
 use sage_core::port::NoValue;
 
-use crate::blobs::BlobError;
+use crate::blobs::{BlobError, KEEP};
 use crate::digest::Digest;
 use crate::journal::JournalError;
 use crate::results::ResultError;
-use crate::vfs::NotRegular;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
@@ -65,11 +64,15 @@ impl Obstacle {
             ResultError::Blob(BlobError::Missing { digest } | BlobError::Damaged { digest, .. }) => {
                 Some(Obstacle::Lost(*digest))
             }
-            ResultError::Blob(BlobError::Io { path, source, .. }) => {
-                let replaced = source.get_ref().is_some_and(|inner| inner.is::<NotRegular>());
-                let digest = || path.file_name()?.to_str()?.parse().ok();
-                if replaced { digest().map(Obstacle::Lost) } else { trouble(source) }
+            ResultError::Blob(lost @ BlobError::Io { path, .. }) if lost.is_loss() => {
+                path.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Obstacle::Lost)
             }
+            // A result that exists is not given up, whatever keeps it from being stored.
+            ResultError::Blob(BlobError::Io { op: KEEP, source, .. }) => trouble(source).or_else(|| {
+                let (reason, cause) = (PauseReason::Storage, error.to_string());
+                Some(Obstacle::Trouble(Trouble { reason, cause }))
+            }),
+            ResultError::Blob(BlobError::Io { source, .. }) => trouble(source),
             ResultError::Io(source) => trouble(source),
             ResultError::Blob(BlobError::TooLarge { .. }) | ResultError::Json(_) => None,
         };
@@ -136,6 +139,7 @@ mod tests {
     use rustix::io::Errno;
 
     use super::*;
+    use crate::vfs::NotRegular;
 
     // covers: R15
     #[test]
@@ -176,5 +180,8 @@ mod tests {
         let replaced = NotRegular { path: "x".into(), what: "a FIFO" };
         assert_eq!(io(io::Error::new(io::ErrorKind::InvalidInput, replaced)), Ok(Obstacle::Lost(digest)));
         assert!(io(Errno::IO.into()).is_err());
+        let path = digest.to_string().into();
+        let unkept = BlobError::Io { op: KEEP, path, source: Errno::IO.into() };
+        assert!(matches!(Obstacle::of(&ResultError::Blob(unkept)), Ok(Obstacle::Trouble(_))));
     }
 }

@@ -14,13 +14,16 @@ use serde_json::Value;
 use crate::checkpoint::{self, CheckpointError, Loaded};
 use crate::journal::{self, JournalError};
 use crate::open::{Engine, Fold, OpenError, watermark};
+use crate::registry;
 
 /// What is wrong, and what mends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Records are damaged, gone, or not what was acknowledged.
     Journal(String),
-    /// The journal cannot be read by this version, or by this user.
+    /// A newer Sage wrote it.
+    Newer(String),
+    /// The system does not let it be read: nobody knows whether it is damaged.
     Unreadable(String),
     /// The result of a step is gone or damaged.
     Result {
@@ -35,7 +38,10 @@ pub enum Problem {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Problem::Journal(what) | Problem::Unreadable(what) | Problem::RunGone(what) => f.write_str(what),
+            Problem::Journal(what)
+            | Problem::Newer(what)
+            | Problem::Unreadable(what)
+            | Problem::RunGone(what) => f.write_str(what),
             Problem::Result { step, what } => write!(f, "result of `{step}`: {what}"),
             Problem::Checkpoint(what) => write!(f, "checkpoint: {what}"),
         }
@@ -54,6 +60,8 @@ pub struct Verified {
     /// Bytes after the last record: a write that was cut off, or one under way.
     pub tail_bytes: u64,
     pub problems: Vec<Problem>,
+    /// None of its records can be read, and nothing tells whose run it was.
+    pub is_worthless: bool,
 }
 
 /// What is known of a run before its journal is read.
@@ -66,8 +74,8 @@ impl Engine {
     /// Checks everything, or the last run of one feature.
     pub fn verify(&self, feature: Option<&str>) -> Result<Vec<Verified>, OpenError> {
         self.refuse_unreadable()?;
-        let Some(feature) = feature else { return Ok(self.verify_all()) };
-        match self.latest(feature) {
+        let Some(feature) = feature else { return self.verify_all() };
+        match self.find_latest(feature)? {
             Some(run) if self.is_there(&run) => {
                 let known = Known { feature: Some(feature.to_string()), latest: true };
                 Ok(self.verify_run(&run, known).into_iter().collect())
@@ -79,41 +87,53 @@ impl Engine {
         }
     }
 
-    fn verify_all(&self) -> Vec<Verified> {
+    fn verify_all(&self) -> Result<Vec<Verified>, OpenError> {
         let by_checkpoint = self.features_by_checkpoint();
-        let runs = self.vfs.list(&self.project.runs()).unwrap_or_default();
-        // A journal whose first record is damaged does not say whose it is; a checkpoint may.
-        let named: BTreeMap<String, &String> = by_checkpoint
-            .iter()
-            .filter_map(|feature| {
-                let loaded = checkpoint::load(self.vfs.as_ref(), &self.project.checkpoint(feature)).ok()?;
-                Some((text(&loaded, "runId")?, feature))
-            })
-            .collect();
-        let feature_of =
-            |run: &String| self.feature_of(run).or_else(|| named.get(run).map(|feature| (*feature).clone()));
+        let runs = self.run_ids()?;
+        // A journal whose first record is damaged does not say whose it is; the registry, or a checkpoint, may.
+        let entries = registry::read(&self.project.state()).0.into_iter();
+        let mut of_run: BTreeMap<String, String> =
+            entries.map(|entry| (entry.run_id, entry.feature)).collect();
+        let named = by_checkpoint.iter().filter_map(|(feature, run)| Some((run.clone()?, feature.clone())));
+        of_run.extend(named);
+        let feature_of = |run: &String| self.feature_of(run).or_else(|| of_run.get(run).cloned());
         let features: Vec<Option<String>> = runs.iter().map(feature_of).collect();
-        let newest: BTreeMap<&String, &String> =
-            features.iter().zip(&runs).filter_map(|(feature, run)| Some((feature.as_ref()?, run))).collect();
+        let mut of_feature: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+        for (feature, run) in features.iter().zip(&runs) {
+            feature.iter().for_each(|feature| of_feature.entry(feature).or_default().push(run.clone()));
+        }
+        let mut newest: BTreeMap<&String, Option<String>> = BTreeMap::new();
+        for (feature, runs) in of_feature {
+            let named = by_checkpoint.get(feature).cloned().flatten();
+            newest.insert(feature, self.newest(feature, named, runs)?);
+        }
         let known = |(feature, run): (&Option<String>, &String)| {
-            let latest = feature.as_ref().is_some_and(|feature| newest.get(feature) == Some(&run));
-            self.verify_run(run, Known { feature: feature.clone(), latest })
+            let newest = feature.as_ref().and_then(|feature| newest.get(feature)?.as_ref());
+            self.verify_run(run, Known { feature: feature.clone(), latest: newest == Some(run) })
         };
         let mut all: Vec<Verified> = features.iter().zip(&runs).filter_map(known).collect();
-        let alone = by_checkpoint.iter().filter(|feature| {
-            !newest.contains_key(feature) || self.latest(feature).is_some_and(|run| !self.is_there(&run))
-        });
+        let is_alone = |feature: &&String| match newest.get(feature) {
+            Some(Some(run)) => !self.is_there(run),
+            _ => true,
+        };
+        let alone = by_checkpoint.keys().filter(is_alone);
         all.extend(alone.filter_map(|feature| self.verify_checkpoint(feature)));
-        all
+        Ok(all)
     }
 
-    fn features_by_checkpoint(&self) -> BTreeSet<String> {
+    /// Features that have a checkpoint, each with the run that it names.
+    fn features_by_checkpoint(&self) -> BTreeMap<String, Option<String>> {
         let names = self.vfs.list(&self.project.state()).unwrap_or_default();
         let feature = |name: &String| {
             let name = name.strip_suffix(".bak").unwrap_or(name);
             Some(name.strip_prefix("workflow-")?.strip_suffix(".json")?.to_string())
         };
-        names.iter().filter_map(feature).collect()
+        let run = |feature: String| {
+            let loaded = checkpoint::load(self.vfs.as_ref(), &self.project.checkpoint(&feature)).ok();
+            let run = loaded.and_then(|loaded| text(&loaded, "runId"));
+            (feature, run)
+        };
+        names.iter().filter_map(feature).collect::<BTreeSet<_>>().into_iter().map(run).collect()
     }
 
     fn is_there(&self, run: &str) -> bool {
@@ -146,7 +166,17 @@ impl Engine {
         if !verified.problems.is_empty() {
             verified = self.look_at(run, &known);
         }
+        verified.is_worthless =
+            !verified.problems.is_empty() && known.feature.is_none() && self.holds_nothing(run);
         self.is_there(run).then_some(verified)
+    }
+
+    fn holds_nothing(&self, run: &str) -> bool {
+        let salvage =
+            journal::salvage(self.vfs.as_ref(), &self.project.run_dir(run), None, &self.sealing(run));
+        salvage.is_ok_and(|salvage| {
+            salvage.good.is_empty() && salvage.chained.is_empty() && salvage.loose.is_empty()
+        })
     }
 
     fn look_at(&self, id: &str, known: &Known) -> Verified {
@@ -178,6 +208,8 @@ impl Engine {
                 if let Ok(run) = fold.finish() {
                     verified.problems.extend(self.check_results(&run));
                     verified.problems.extend(check_image(own, &run, checked.head.seq));
+                    let damaged = own.and_then(|own| self.damaged_image(own, id));
+                    verified.problems.extend(damaged.map(Problem::Checkpoint));
                 }
             }
             Err(error) => {
@@ -202,7 +234,10 @@ impl Engine {
             // Nothing was acknowledged, so nothing is lost: it is starting, or was killed when it did.
             OpenError::Journal(JournalError::Missing { .. }) if !named && self.never_began(id) => None,
             OpenError::Journal(error) if error.is_damage() => Some(Problem::Journal(error.to_string())),
-            other => Some(Problem::Unreadable(other.to_string())),
+            OpenError::Journal(error @ JournalError::Io { .. }) => {
+                Some(Problem::Unreadable(error.to_string()))
+            }
+            other => Some(Problem::Newer(other.to_string())),
         }
     }
 
@@ -222,8 +257,15 @@ impl Engine {
             if !payload.is_blob() {
                 return;
             }
-            if let Err(error) = blobs.get(&payload.sha) {
-                problems.push(Problem::Result { step: step.to_string(), what: error.to_string() });
+            match blobs.get(&payload.sha) {
+                Ok(_) => {}
+                Err(error) if error.is_loss() => {
+                    problems.push(Problem::Result { step: step.to_string(), what: error.to_string() });
+                }
+                Err(error) => {
+                    let source = OpenError::Result { step: step.to_string(), source: error };
+                    problems.push(Problem::Unreadable(source.to_string()));
+                }
             }
         };
         for step in run.live_steps() {

@@ -1,14 +1,16 @@
 //! The fence around a project: the one place that decides which file a path means and whether it may be used.
 //!
 //! ```text
-//! path -> real (links followed, names checked) -> opened beneath the root without following any link
+//! path -> real (links followed, every name on the way checked) -> opened beneath the root without following any link
 //! ```
 //! What must stay true: nothing outside of the root is read or written; nothing that configures agents is
-//! written, in any spelling and through any link; whatever is swapped between the check and the opening is
-//! refused. A file is replaced as a whole, so that a hard link to it keeps what it had.
+//! written, in any spelling, through any link, and wherever a link at its name leads; whatever is swapped between
+//! the check and the opening is refused, and what cannot be told counts as protected. A file is replaced as a whole,
+//! so that a hard link to it keeps what it had.
 
 mod beneath;
 mod folder;
+mod links;
 pub mod private;
 mod real;
 #[cfg(test)]
@@ -21,7 +23,9 @@ use std::path::{Path, PathBuf};
 use sage_core::fence::{is_private, is_private_entry, protected_part};
 
 pub use folder::{Entry, Folder, syncs};
+pub use links::targets;
 pub use real::real;
+use real::{Walk, broken, walk};
 
 /// Why a path is refused.
 #[derive(Debug, thiserror::Error)]
@@ -90,8 +94,18 @@ impl Fence {
 
     /// The path below the root of the file that is meant, whatever links lead there; it need not exist.
     pub fn locate(&self, path: &Path) -> Result<PathBuf, Refused> {
-        let real = real(&self.base, path).map_err(|source| Refused::Io { path: shown(path), source })?;
-        match real.strip_prefix(&self.root) {
+        self.inside(&self.walk(path)?, path)
+    }
+
+    fn walk(&self, path: &Path) -> Result<Walk, Refused> {
+        walk(&self.base, path).map_err(|source| Refused::Io { path: shown(path), source })
+    }
+
+    fn inside(&self, walk: &Walk, path: &Path) -> Result<PathBuf, Refused> {
+        if walk.is_broken {
+            return Err(Refused::Io { path: shown(path), source: broken() });
+        }
+        match walk.real.strip_prefix(&self.root) {
             Ok(inside) if inside.to_str().is_some() => Ok(inside.to_path_buf()),
             _ => Err(Refused::Outside(shown(path))),
         }
@@ -99,34 +113,58 @@ impl Fence {
 
     /// As `locate`, for a file that is to be read.
     pub fn readable(&self, path: &Path) -> Result<PathBuf, Refused> {
-        let inside = self.locate(path)?;
-        let name = inside.to_string_lossy();
-        let refused = is_private(&name) || self.closed.iter().any(|dir| self.is_closed_entry(dir, &inside));
+        let walk = self.walk(path)?;
+        let inside = self.inside(&walk, path)?;
+        let passes = |wanted: fn(&str) -> bool| self.names(&walk).any(|name| wanted(&name));
+        let refused = passes(is_private) || self.closed.iter().any(|dir| self.is_closed_entry(dir, &inside));
         if refused { Err(Refused::Private(shown(path))) } else { Ok(inside) }
     }
 
     /// As `locate`, for a file that is to be written: not the root, nothing protected.
     pub fn writable(&self, path: &Path) -> Result<PathBuf, Refused> {
-        let inside = self.locate(path)?;
+        let walk = self.walk(path)?;
+        if self.passes_protected(&walk) {
+            return Err(Refused::Protected(shown(path)));
+        }
+        let inside = self.inside(&walk, path)?;
         if inside.as_os_str().is_empty() {
             return Err(Refused::NotAFile(shown(path)));
         }
         if self.is_protected(&inside) { Err(Refused::Protected(shown(path))) } else { Ok(inside) }
     }
 
-    /// Whether a path, also one outside of the root, leads to something that is protected.
+    /// Whether a path, also one outside of the root, leads to something that is protected, also if it leads there by
+    /// a link to what does not exist yet. A path that cannot be followed counts as protected.
     pub fn protects(&self, path: &Path) -> bool {
-        let Ok(real) = real(&self.base, path) else { return false };
-        match real.strip_prefix(&self.root) {
-            Ok(inside) => self.is_protected(inside),
-            Err(_) => protected_part(&real.to_string_lossy()).is_some(),
+        let Ok(walk) = walk(&self.base, path) else { return true };
+        match walk.real.strip_prefix(&self.root) {
+            Ok(inside) => self.passes_protected(&walk) || self.is_protected(inside),
+            Err(_) => walk
+                .passed
+                .iter()
+                .chain([&walk.real])
+                .any(|it| protected_part(&it.to_string_lossy()).is_some()),
         }
     }
 
+    /// Paths below the root of everything on the way.
+    fn names<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = std::borrow::Cow<'a, str>> {
+        let all = walk.passed.iter().chain([&walk.real]);
+        all.filter_map(|path| path.strip_prefix(&self.root).ok()).map(Path::to_string_lossy)
+    }
+
+    /// A protected name stands on the way, wherever a link leads from there.
+    fn passes_protected(&self, walk: &Walk) -> bool {
+        self.names(walk).any(|name| protected_part(&name).is_some())
+    }
+
     fn is_protected(&self, inside: &Path) -> bool {
-        let closed = || self.closed.iter().any(|dir| self.root.join(inside).starts_with(dir));
+        let path = self.root.join(inside);
+        let closed = || self.closed.iter().any(|dir| path.starts_with(dir));
         let named = protected_part(&inside.to_string_lossy()).is_some();
-        self.sealed || named || closed() || self.is_alias(inside)
+        let folders = || inside.ancestors().skip(1).map(|folder| self.root.join(folder));
+        let led_to = || folders().flat_map(|folder| targets(&folder)).any(|target| path.starts_with(target));
+        self.sealed || named || closed() || self.is_alias(inside) || led_to()
     }
 
     /// The whole file, if it is one and not larger than `most_bytes`.

@@ -205,3 +205,61 @@ fn only_files_are_read_and_replaced_and_modes_stay() {
     assert_eq!(root.join("run.sh").metadata().unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), PROTECTED.len() + 3, "no temporary file is left");
 }
+
+/// Clones bring links in the place of folders, in them, and to what is not there yet.
+// covers: R17
+#[test]
+fn links_at_protected_names_protect_what_they_lead_to() {
+    let (_dir, root) = project();
+    for folder in ["tpl", "agents/deep", "free"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    symlink("../tpl", root.join(".sage/templates")).unwrap();
+    symlink("../agents/deep", root.join(".claude/agents")).unwrap();
+    std::fs::remove_file(root.join(".mcp.json")).unwrap();
+    symlink("docs/servers.json", root.join(".mcp.json")).unwrap();
+    symlink("../later/hook", root.join(".git/hooks")).unwrap();
+    symlink("..", root.join(".codex/back")).unwrap();
+    let fence = Fence::new(&root);
+    for path in [
+        ".sage/templates/x.yaml",
+        ".SAGE/templates/x.yaml",
+        "tpl/x.yaml",
+        "tpl",
+        ".claude/agents/x.md",
+        "agents/deep/x.md",
+        "docs/servers.json",
+        "docs/../docs/servers.json",
+        "later/hook/pre-commit",
+        ".codex/back/free/x",
+    ] {
+        let refused = fence.write(Path::new(path), b"theirs").unwrap_err();
+        assert!(matches!(refused, Refused::Protected(_)), "{path}: {refused}");
+        assert!(fence.protects(Path::new(path)), "{path}");
+    }
+    assert!(!root.join("docs/servers.json").exists() && !root.join("tpl/x.yaml").exists());
+    for path in ["free/x", "agents/x.md", "docs/other.json", "later/x"] {
+        fence.write(Path::new(path), b"x").unwrap_or_else(|refused| panic!("{path}: {refused}"));
+        assert!(!fence.protects(Path::new(path)), "{path}");
+    }
+}
+
+// covers: R17
+#[test]
+fn what_cannot_be_followed_is_protected() {
+    let (dir, root) = project();
+    std::fs::remove_file(root.join(".mcp.json")).unwrap();
+    symlink("../.mcp.json", root.join("docs/dangling")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    symlink("../gone", root.join("docs/gone")).unwrap();
+    std::fs::create_dir(dir.path().join("dotfiles")).unwrap();
+    symlink("dotfiles", dir.path().join(".claude")).unwrap();
+    let fence = Fence::new(&root);
+    for path in ["docs/dangling", "loop", "loop/x", "../.claude/settings.json"] {
+        assert!(fence.protects(Path::new(path)), "{path}");
+        assert!(fence.write(Path::new(path), b"x").is_err(), "{path}");
+    }
+    assert!(!fence.protects(Path::new("docs/gone")), "it leads to nothing that matters");
+    assert!(fence.write(Path::new("docs/gone"), b"x").is_err(), "but nothing is written through it");
+    assert!(!root.join(".mcp.json").exists() && !root.join("gone").exists());
+}

@@ -26,8 +26,17 @@ pub(crate) enum Absent {
 
 /// What git prints.
 pub(crate) fn git(project: &Path, arguments: &[&str]) -> Result<String, Absent> {
+    git_with(project, arguments, &[])
+}
+
+/// With these variables.
+pub(crate) fn git_with(
+    project: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &Path)],
+) -> Result<String, Absent> {
     let mut command = command(project);
-    command.args(arguments);
+    command.args(arguments).envs(variables.iter().copied());
     without_filters(&mut command, &own_filters(project)?);
     run(command)
 }

@@ -1,8 +1,10 @@
 //! Which side of a project a file is on: what people see in a browser, or the rest.
 
+use std::io::Read;
 use std::path::Path;
 
-use crate::walk::Tree;
+use crate::plain;
+use crate::walk::{File, Tree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -38,7 +40,7 @@ pub fn side(path: &str) -> Side {
 
 /// Endings of texts, settings, data and pictures. Everything else may be code, in whatever language.
 const NO_CODE: &[&str] = &[
-    "", "md", "markdown", "rst", "adoc", "txt", "json", "jsonl", "yaml", "yml", "toml", "ini", "cfg", "conf",
+    "md", "markdown", "rst", "adoc", "txt", "json", "jsonl", "yaml", "yml", "toml", "ini", "cfg", "conf",
     "lock", "csv", "tsv", "xml", "png", "jpg", "jpeg", "gif", "svg", "ico", "webp", "pdf", "log", "license",
     "sum", "mod",
 ];
@@ -61,10 +63,21 @@ pub fn has(tree: &Tree, wanted: Side) -> bool {
                 || file.name() == "package.json" && package(&file.path) == wanted
         }
         Side::Backend => {
-            let code = !NO_CODE.contains(&file.extension()) && !file.name().contains(".config.");
+            let code = match file.extension() {
+                "" => is_script(tree, file),
+                ending => !NO_CODE.contains(&ending) && !file.name().contains(".config."),
+            };
             code && side(&file.path) == Side::Backend && package(&file.path) == Side::Backend
         }
     })
+}
+
+/// Without an ending, the first line tells.
+fn is_script(tree: &Tree, file: &File) -> bool {
+    let mut start = [0; 2];
+    let read =
+        std::fs::File::open(tree.root.join(&file.path)).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"#!"
 }
 
 /// The side of a folder with commands of its own: by its name, or by what its `package.json` depends on.
@@ -72,7 +85,8 @@ pub fn folder_side(project: &Path, folder: &str) -> Side {
     if folder.split('/').any(|part| FOLDERS.contains(&part.to_lowercase().as_str())) {
         return Side::Frontend;
     }
-    let manifest = std::fs::read_to_string(project.join(folder).join("package.json")).unwrap_or_default();
+    let manifest =
+        plain::text(project, &Path::new(folder).join("package.json"), plain::MOST_BYTES).unwrap_or_default();
     let browser =
         ["\"react\"", "\"vue\"", "\"svelte\"", "\"@angular/core\"", "\"preact\"", "\"solid-js\"", "\"vite\""];
     let other = ["Cargo.toml", "go.mod", "pyproject.toml", "pom.xml", "build.gradle"];
@@ -91,5 +105,16 @@ mod tests {
         assert!(frontend.iter().all(|path| side(path) == Side::Frontend));
         let backend = ["src/lib.rs", "server/cart.ts", "web/server.py", "shop/payments.py"];
         assert!(backend.iter().all(|path| side(path) == Side::Backend));
+    }
+
+    // covers: P4
+    #[test]
+    fn a_script_without_an_ending_is_code() {
+        let has = |files: &[(&str, &str)]| {
+            let dir = crate::research::tests::project(files);
+            self::has(&Tree::read(dir.path()).unwrap(), Side::Backend)
+        };
+        assert!(has(&[("bin/tool", "#!/bin/sh\nexit 1\n")]));
+        assert!(!has(&[("LICENSE", "MIT\n"), ("README.md", "x"), ("empty", "")]));
     }
 }

@@ -35,17 +35,21 @@ pub struct Request {
     pub before: Before,
     /// Why the commands of sage.toml cannot be trusted.
     pub doubt: Option<String>,
+    /// Why it is not known where to check.
+    pub unplaced: Option<String>,
 }
 
 /// How the project was when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Before {
-    /// There is no run, or the check is made in a worktree: only git is asked.
+    /// There is no run.
     #[default]
     Unasked,
     /// It should be known.
     Lost,
     Known(Box<Baseline>),
+    /// In a worktree: as it was at this commit.
+    Commit(String),
 }
 
 #[derive(Debug, thiserror::Error)]

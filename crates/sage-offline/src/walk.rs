@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::plain;
 use crate::request::Trouble;
 
 /// Larger files are generated or data.
@@ -100,7 +101,8 @@ impl Tree {
 
     /// A file's text; nothing for what is no text.
     pub fn text(&self, file: &File) -> Option<String> {
-        let bytes = std::fs::read(self.root.join(&file.path)).ok()?;
+        // The walk followed no link, and something else may stand there by now.
+        let bytes = plain::read(plain::open(&self.root.join(&file.path))?, MAX_FILE_BYTES)?;
         String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
     }
 

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod code;
 pub mod command_line;
 pub mod display;
+pub mod file_limit;
 pub mod graph;
 pub mod mcp;
 pub mod out;

@@ -66,7 +66,10 @@ impl Site<'_> {
         let git = self.repository(access).into_iter();
         let git = git
             .flat_map(|dir| repository::SETTINGS.into_iter().filter(watched).map(move |name| dir.join(name)));
-        agents.chain(git).filter(|path| path.symlink_metadata().is_err()).collect()
+        // What a link at such a name leads to.
+        let led_to = folders.iter().flat_map(|folder| sage_fence::targets(folder));
+        let led_to = led_to.filter(|path| folders.iter().any(|folder| path.starts_with(folder)));
+        agents.chain(led_to).chain(git).filter(|path| path.symlink_metadata().is_err()).collect()
     }
 
     /// Outside of the project: the user's own agents, and Sage.
@@ -137,16 +140,14 @@ pub fn make_folders(access: &Access, site: Site<'_>) {
     }
 }
 
-/// Protected entries in a folder and below it, with what they lead to.
+/// Protected entries in a folder and below it, with what links there lead to.
 fn protected(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut open, mut seen) = (Vec::new(), vec![(folder.to_path_buf(), 0)], 0);
     while let Some((dir, depth)) = open.pop() {
         let here = PROTECTED.iter().map(|name| dir.join(name)).filter(|path| path.symlink_metadata().is_ok());
-        for path in here {
-            let target = path.canonicalize().ok().filter(|target| *target != path);
-            found.extend(target.filter(|target| target.starts_with(folder)));
-            found.push(path);
-        }
+        found.extend(here);
+        let led_to = sage_fence::targets(&dir).into_iter();
+        found.extend(led_to.filter(|target| target.starts_with(folder) && target.exists()));
         seen += 1;
         if depth == DEPTH || seen == DIRECTORIES {
             continue;
@@ -208,16 +209,21 @@ mod tests {
             std::fs::write(root.join(file), "{}").unwrap();
         }
         std::os::unix::fs::symlink("config/claude", root.join(".claude")).unwrap();
+        std::fs::create_dir_all(root.join("tpl")).unwrap();
+        std::os::unix::fs::symlink("../tpl", root.join(".sage/templates")).unwrap();
+        std::os::unix::fs::symlink("later.json", root.join(".mcp.json")).unwrap();
         let profile = of(Role::Implementer, &root).remove(0);
         let rule = |path: &str, access: &str| {
             profile.contains(&format!("\"{}\"=\"{access}\"", root.join(path).display()))
         };
-        for path in [".git/hooks", ".git/config", "sub/lib/.git", ".sage", ".claude", "config/claude"] {
+        for path in [".git/hooks", ".git/config", "sub/lib/.git", ".sage", ".claude", "config/claude", "tpl"]
+        {
             assert!(rule(path, "read"), "{path}: {profile}");
         }
         assert!(rule(".git", "write"), "work may be recorded: {profile}");
         assert!(rule(".sage/state/serve.json", "none") && rule(".sage/sessions", "none"), "{profile}");
         // A missing one would be made as an empty file for as long as a command runs.
+        assert!(!profile.contains("later.json"), "{profile}");
         assert!(!profile.contains("sage.toml") && !profile.contains("node_modules"), "{profile}");
         let site = Site { project: &root, cwd: &root, private: &[root.join(".sage")] };
         let access = Role::Implementer.access();

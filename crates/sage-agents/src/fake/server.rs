@@ -48,6 +48,7 @@ struct Call {
 pub fn call(server: &Server) -> io::Result<Answer> {
     let log = Path::new(&server.log);
     fence().writable(log).map_err(io::Error::other)?;
+    refuse_links(log)?;
     if let Some(folder) = log.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -81,6 +82,17 @@ pub fn call(server: &Server) -> io::Result<Answer> {
     };
     append(log, &call)?;
     Ok(answer)
+}
+
+/// What is beside the log is written and cleared away: a link would do so elsewhere.
+fn refuse_links(log: &Path) -> io::Result<()> {
+    let beside = ["", ".lock", ".flight"].map(|ending| beside(log, ending));
+    let mut links =
+        beside.iter().filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_symlink()));
+    match links.next() {
+        Some(link) => Err(io::Error::other(format!("`{}` is a symlink", link.display()))),
+        None => Ok(()),
+    }
 }
 
 fn refusal(fault: Refused, retry_after_ms: Option<u64>, reset_at_ms: Option<u64>) -> Complaint {

@@ -32,6 +32,8 @@ pub struct Memory {
     kept: Kept,
     /// This work was under way when sage was killed.
     pub goes_on: bool,
+    /// Nobody has been told of this work yet, so no report can be about it.
+    pub is_new: bool,
 }
 
 impl Memory {
@@ -42,12 +44,19 @@ impl Memory {
         let work = format!("{}/{}/{}", call.run, call.path, call.key);
         let goes_on = call.unknown && known.work == work;
         let after = if goes_on { known.after } else { known.taken.or(known.after) };
-        Memory { file, kept: Kept { work, after, taken: None, body: known.body }, goes_on }
+        // Without a folder to remember by, the session's own name is that of the work.
+        let is_new = file.is_some() && known.work != work;
+        Memory { file, kept: Kept { work, after, taken: None, body: known.body }, goes_on, is_new }
     }
 
     /// The last report that does not count.
     pub fn after(&self) -> Option<&str> {
         self.kept.after.as_deref()
+    }
+
+    /// New work: what the session has reported so far does not count.
+    pub fn begin(&mut self, last: Option<String>) {
+        self.kept.after = last.or(self.kept.after.take());
     }
 
     pub fn body(&self) -> &str {
@@ -116,15 +125,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let open = |key: &str, unknown: bool| Memory::open(Some(dir.path()), &call(key, unknown));
         let mut first = open("a", false);
-        assert_eq!(first.after(), None);
+        assert_eq!((first.after(), first.is_new), (None, true));
+        first.begin(Some("came with the clone".into()));
+        assert_eq!(first.after(), Some("came with the clone"));
         first.pass("finding");
         assert_eq!(first.after(), Some("finding"));
         first.take("done");
         // Killed before anybody knew: it is looked for again.
         let again = open("a", true);
-        assert_eq!((again.after(), again.goes_on), (Some("finding"), true));
+        assert_eq!((again.after(), again.goes_on, again.is_new), (Some("finding"), true, false));
         // Not good enough, or other work: a new one is wanted.
         assert_eq!(open("a", false).after(), Some("done"));
         assert_eq!(open("b", true).after(), Some("done"));
+        assert!(open("b", true).is_new && !Memory::open(None, &call("b", false)).is_new);
     }
 }

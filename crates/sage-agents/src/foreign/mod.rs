@@ -4,7 +4,8 @@
 //! turn --> .sage/inbox/orders/<session>.md   who reads it does the work ...
 //!      <-- a wake with that session's id     ... and tells: COMPLETE, FINDING, BLOCKED or ERROR
 //! ```
-//! A report is found by its session and counts once (memory.rs), also when sage was killed in between. Whoever is
+//! A report is found by its session and counts once (memory.rs), also when sage was killed in between. One that was
+//! there before the order, as a clone may bring it, answers nothing. Whoever is
 //! blocked asks a person through sage; the answer is added to the order.
 
 mod letter;

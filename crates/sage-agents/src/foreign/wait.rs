@@ -64,6 +64,10 @@ enum Next {
 
 impl Waiting<'_> {
     async fn wait(&mut self) -> Result<Value, Miss> {
+        if self.memory.is_new {
+            let last = self.wakes.last(&self.session).await;
+            self.memory.begin(last.map_err(|why| Miss::failed(FailureClass::Transient, why))?);
+        }
         self.send(&self.first_body())?;
         self.feed.note(&format!("the order is in {}", self.letter.path().display()));
         let (mut limit, mut idle) = (self.limit(), self.idle());

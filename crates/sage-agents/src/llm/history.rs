@@ -14,9 +14,12 @@ use serde_json::Value;
 use super::reply::{Answered, Call};
 use super::wire::Api;
 use crate::agent::{Conversation, Order};
+use crate::text_file;
 
 /// Raised when an older sage could not read it any more.
 const VERSION: u32 = 1;
+/// Far more than any model's context.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Why a conversation cannot go on.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,8 +120,8 @@ fn load(dir: Option<&Path>, id: &str, api: Api) -> Result<Vec<Value>, Lost> {
     };
     let path =
         if own.exists() { own } else { beside().ok_or_else(|| lost("is not there any more".into()))? };
-    let text = std::fs::read(&path).map_err(|error| lost(format!("cannot be read: {error}")))?;
-    let saved: Saved = serde_json::from_slice(&text).map_err(|error| lost(format!("is damaged: {error}")))?;
+    let text = text_file::read(&path, MAX_BYTES).map_err(|error| lost(format!("cannot be read: {error}")))?;
+    let saved: Saved = serde_json::from_str(&text).map_err(|error| lost(format!("is damaged: {error}")))?;
     if saved.v > VERSION {
         return Err(lost("was written by a newer sage".into()));
     }
@@ -126,4 +129,18 @@ fn load(dir: Option<&Path>, id: &str, api: Api) -> Result<Vec<Value>, Lost> {
         return Err(lost(format!("was held with `{}`, not with `{}`", saved.api, api.name())));
     }
     Ok(saved.entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: S3, R15
+    #[test]
+    fn a_device_in_the_place_of_a_conversation_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join(name("talk"))).unwrap();
+        let Lost(why) = load(Some(dir.path()), "talk", Api::Anthropic).unwrap_err();
+        assert!(why.contains("not a regular file"), "{why}");
+    }
 }

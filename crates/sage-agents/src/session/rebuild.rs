@@ -109,10 +109,15 @@ mod tests {
         let whole = used(&store);
         let path = store.path(&whole.id).join("session.json");
         let text = std::fs::read(&path).unwrap();
-        for torn in [&text[..text.len() / 2], b"", b"\0\0\0\0"] {
+        let flipped: Vec<u8> =
+            text.iter().enumerate().map(|(at, byte)| byte ^ (u8::from(at == 40) << 7)).collect();
+        for torn in [&text[..text.len() / 2], b"", b"\0\0\0\0", &flipped[..]] {
             std::fs::write(&path, torn).unwrap();
             assert_eq!(json!(store.load(&whole.id).unwrap()), json!(whole));
         }
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_eq!(json!(store.load(&whole.id).unwrap()), json!(whole), "a device is not read");
         // The last turn was torn, too: what came before it is known.
         std::fs::write(store.path(&whole.id).join("turn-3.json"), "{").unwrap();
         let rebuilt = store.load(&whole.id).unwrap();

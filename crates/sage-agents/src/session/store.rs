@@ -94,16 +94,21 @@ impl Store {
     }
 
     pub fn load(&self, id: &str) -> Result<Record, SessionError> {
+        use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput};
         check_id(id)?;
         let path = self.path(id).join(SESSION);
+        let damaged = |why: String| SessionError::Damaged { id: id.to_string(), why };
         let text = match text_file::read(&path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(SessionError::Unknown(id.to_string()));
             }
+            // What is there is damaged, or no file at all: that says nothing about the disk.
+            Err(error) if matches!(error.kind(), FileTooLarge | InvalidData | InvalidInput) => {
+                return self.rebuild(id, None).ok_or_else(|| damaged(error.to_string()));
+            }
             Err(source) => return Err(SessionError::Disk { path, source }),
         };
-        let damaged = |why: String| SessionError::Damaged { id: id.to_string(), why };
         let value: Value = match serde_json::from_str(&text) {
             Ok(value) => value,
             // Torn by a power cut: its turns tell the same.

@@ -2,10 +2,9 @@
 //! when one is made: what it says now is what it will say then.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use super::git::caller;
-use crate::agent::search_path;
+use super::filters::Filters;
+use super::look;
 
 /// Why no worktree can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +17,10 @@ pub enum NoRepository {
     NoCommit(PathBuf),
     #[error("the git repository of `{}` is bare", .0.display())]
     Bare(PathBuf),
+    #[error(
+        "the repository's configuration runs its own programs on files (filter `{0}`): Sage starts only yours"
+    )]
+    Filter(String),
     #[error("git refused: {0}")]
     Refused(String),
 }
@@ -37,6 +40,12 @@ impl NoRepository {
     /// What to type.
     pub fn hint(&self) -> &'static str {
         match self {
+            NoRepository::Filter(name) if name == "lfs" => {
+                "git lfs install    (for all of your repositories)"
+            }
+            NoRepository::Filter(_) => {
+                "git config --global --edit    (a filter of your own configuration is used)"
+            }
             NoRepository::NoGit => "install git",
             NoRepository::Outside(_) => "git init && git add -A && git commit -m start",
             NoRepository::NoCommit(_) => "git add -A && git commit -m start",
@@ -46,14 +55,17 @@ impl NoRepository {
     }
 }
 
-/// The top of the checkout that the project is in.
+/// The top of the checkout that the project is in, if worktrees can be made of it.
 pub fn repository(project: &Path) -> Result<PathBuf, NoRepository> {
-    let mut command = Command::new("git");
+    let top = top(project)?;
+    let filters = Filters::of(&top).map_err(NoRepository::Refused)?;
+    filters.needed(&top).map_or(Ok(top), |name| Err(NoRepository::Filter(name)))
+}
+
+/// The top of the checkout that the project is in.
+pub fn top(project: &Path) -> Result<PathBuf, NoRepository> {
+    let mut command = look::command(project);
     command.args(["rev-parse", "--path-format=absolute", "--show-toplevel", "HEAD"]);
-    command.current_dir(project).env("LC_ALL", "C").env("PATH", search_path()).stdin(Stdio::null());
-    for name in caller() {
-        command.env_remove(name);
-    }
     let output = command.output().map_err(|_| NoRepository::NoGit)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !output.status.success() {

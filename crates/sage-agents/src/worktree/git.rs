@@ -1,5 +1,5 @@
-//! Runs git for Sage itself: under a keeper like every other program, without hooks, without what the
-//! caller's environment says about repositories, and with a deadline.
+//! Runs git for Sage itself: under a keeper like every other program, without hooks, filters and transports of the
+//! repository's own configuration, without what the caller's environment says about repositories, and with a deadline.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::Duration;
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx, StopSignal};
 
+use super::filters::Filters;
 use crate::executor::ExecutorConfig;
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::{self, Limits, Marker, Sinks, Spec};
@@ -27,7 +28,17 @@ pub const SETTINGS: &[&str] = &[
     "core.fsync=all",
     "core.fsyncMethod=batch",
     "commit.gpgSign=false",
+    "log.showSignature=false",
     "advice.addEmbeddedRepo=false",
+];
+
+/// Nothing is asked, and nothing is fetched: from where, and by which program, is up to the repository.
+pub const QUIET: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    // For versions that do not know the one before.
+    ("GIT_ALLOW_PROTOCOL", "none"),
 ];
 
 #[derive(Clone, Debug)]
@@ -36,6 +47,7 @@ pub struct Git {
     grace: Duration,
     marker: Marker,
     cx: StepCx,
+    filters: Filters,
 }
 
 /// What git said, if it said no.
@@ -55,7 +67,25 @@ impl Git {
         let marker =
             Marker { run: call.run.clone(), step: Some(call.path.clone()), attempt: Some(call.attempt) };
         let cx = StepCx { scratch, progress: Arc::new(|_| {}), ..cx.clone() };
-        Ok(Git { keeper: config.keeper.clone(), grace: config.grace, marker, cx })
+        let filters = Filters::default();
+        Ok(Git { keeper: config.keeper.clone(), grace: config.grace, marker, cx, filters })
+    }
+
+    /// Without the filters that the repository's own configuration has by now. Whoever reads or writes files of a
+    /// checkout asks for it first.
+    pub async fn unfiltered(self, cwd: &Path) -> Result<Git, Miss> {
+        let cwd = cwd.to_path_buf();
+        let read = tokio::task::spawn_blocking(move || Filters::of(&cwd)).await;
+        let filters = read.unwrap_or_else(|error| Err(error.to_string())).map_err(|why| {
+            Miss::failed(FailureClass::Failed, format!("the filters of the repository cannot be read: {why}"))
+        })?;
+        Ok(Git { filters, ..self })
+    }
+
+    /// A filter that files need and only the repository defines.
+    pub async fn needed_filter(&self, top: &Path) -> Option<String> {
+        let (filters, top) = (self.filters.clone(), top.to_path_buf());
+        tokio::task::spawn_blocking(move || filters.needed(&top)).await.ok().flatten()
     }
 
     /// As long as git runs, this file stays open.
@@ -97,11 +127,9 @@ impl Git {
             all.extend(["-c".into(), setting.into()]);
         }
         all.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
-        let mut env: Vec<(OsString, OsString)> = vec![
-            ("LC_ALL".into(), "C".into()),
-            ("GIT_TERMINAL_PROMPT".into(), "0".into()),
-            ("SAGE_RUN".into(), self.marker.run.clone().into()),
-        ];
+        let mut env: Vec<(OsString, OsString)> = vec![("SAGE_RUN".into(), self.marker.run.clone().into())];
+        env.extend(QUIET.iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(self.filters.variables().into_iter().map(|(name, value)| (name.into(), value.into())));
         env.extend(self.marker.step.iter().map(|step| ("SAGE_STEP".into(), step.into())));
         env.extend(self.marker.attempt.iter().map(|it| ("SAGE_ATTEMPT".into(), it.to_string().into())));
         let spec = Spec {

@@ -12,6 +12,7 @@
 //! of a step is removed; nobody else's worktree is looked after or pruned. Merging is up to the user.
 
 mod clear;
+mod filters;
 mod find;
 mod fork;
 mod git;
@@ -37,7 +38,7 @@ use crate::footprint;
 use crate::outcome::Miss;
 use take::Repository;
 
-pub use find::{NoRepository, repository};
+pub use find::{NoRepository, repository, top};
 pub use fork::fork;
 pub(crate) use git::Git;
 pub use guard::{Stashed, unwanted_variables, variables};

@@ -13,6 +13,8 @@ use crate::outcome::Miss;
 impl Lease {
     pub async fn settle(&mut self, success: bool) -> Result<(), Miss> {
         let given_back = self.give_back().await;
+        // The step may have changed the repository's configuration.
+        self.git = self.git.clone().unfiltered(&self.repository.top).await?;
         let mut settling = self.settling();
         if success {
             settling.commit().await?;

@@ -37,6 +37,10 @@ impl Lease {
     pub async fn take(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Result<Lease, Miss> {
         let git = Git::new(config, cx, call)?;
         let repository = Repository::of(&git, &cx.project).await?;
+        let git = git.unfiltered(&repository.top).await?;
+        if let Some(filter) = git.needed_filter(&repository.top).await {
+            return Err(no_repository(&NoRepository::Filter(filter)));
+        }
         let worktrees = config.worktrees.clone().unwrap_or_else(|| cx.project.join(".sage/worktrees"));
         let dir = record::prepare(&worktrees, &call.run).map_err(|error| unwritable(&worktrees, error))?;
         let folder = name::folder(&call.path);
@@ -99,7 +103,7 @@ impl Repository {
 }
 
 fn no_repository(why: &NoRepository) -> Miss {
-    Miss::invalid(format!("`isolation: worktree` needs a git repository: {why}; {}", why.hint()))
+    Miss::invalid(format!("no worktree can be made of the git repository: {why}; {}", why.hint()))
 }
 
 struct Maker<'a> {

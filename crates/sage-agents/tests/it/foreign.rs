@@ -17,6 +17,8 @@ use crate::bench::{Bench, until};
 struct Pigeonhole {
     dir: PathBuf,
     wakes: Arc<Mutex<Vec<(String, Report)>>>,
+    /// The last report from before the order; others that are there count as quick answers to it.
+    old: Arc<Mutex<Option<String>>>,
 }
 
 impl Wakes for Pigeonhole {
@@ -26,6 +28,10 @@ impl Wakes for Pigeonhole {
 
     fn reports(&self) -> PathBuf {
         self.dir.join("new")
+    }
+
+    fn last(&self, _session: &str) -> BoxFuture<'static, Result<Option<String>, String>> {
+        Box::pin(std::future::ready(Ok(self.old.lock().unwrap().clone())))
     }
 
     fn next(&self, session: &str, after: Option<&str>) -> BoxFuture<'static, Result<Report, String>> {
@@ -58,7 +64,7 @@ fn foreign() -> (Bench, Pigeonhole) {
     bench.call.agent = Some("foreign".into());
     bench.call.session = Some("person".into());
     bench.config.sessions = Some(bench.path(".sessions"));
-    let inbox = Pigeonhole { dir: bench.path("inbox"), wakes: Arc::default() };
+    let inbox = Pigeonhole { dir: bench.path("inbox"), wakes: Arc::default(), old: Arc::default() };
     bench.config.wakes = Some(Arc::new(inbox.clone()));
     (bench, inbox)
 }
@@ -120,6 +126,20 @@ async fn a_report_that_came_while_sage_was_dead_is_found() {
     bench.call.attempt = 2;
     bench.call.unknown = true;
     assert_eq!(bench.run().await.succeeded()["summary"], "done");
+}
+
+/// A clone can bring a report along.
+// covers: S8, R17
+#[tokio::test]
+async fn a_report_that_was_there_before_the_order_answers_nothing() {
+    let (bench, inbox) = foreign();
+    inbox.drop_report("person", "0", ReportKind::Complete, "approved, says the clone", None);
+    *inbox.old.lock().unwrap() = Some("0".into());
+    let story = async {
+        until("the order", || bench.path(ORDER).exists()).await;
+        inbox.drop_report("person", "1", ReportKind::Complete, "looked at it", None);
+    };
+    assert_eq!(bench.run_with(story).await.succeeded()["summary"], "looked at it");
 }
 
 // covers: S8

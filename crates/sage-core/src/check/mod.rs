@@ -11,7 +11,9 @@ mod limits;
 mod names;
 mod phases;
 mod synthesis;
+mod unchecked;
 mod workflows;
+mod worktrees;
 
 #[cfg(test)]
 mod tests;
@@ -80,6 +82,8 @@ fn check_into(
     }
     expressions::check(&names, ancestry.as_ref(), document, problems);
     synthesis::check(&names, ancestry.as_ref(), document, problems);
+    worktrees::check(&names, ancestry.as_ref(), document, problems);
+    unchecked::check(&names, ancestry.as_ref(), problems);
     workflows::check(template, catalogue, problems);
 }
 

@@ -55,7 +55,7 @@ fn member<'n, 'a>(node: &'n Node<'a>, index: usize) -> Option<&'n Node<'a>> {
 }
 
 /// What is wrong with a name, and what to write instead.
-fn wrong(
+pub(super) fn wrong(
     names: &Names<'_>,
     ancestry: Option<&Ancestry<'_, '_>>,
     own: u32,

@@ -651,3 +651,61 @@ fn a_synthesis_sees_what_it_depends_on_and_nothing_else() {
     let message = "there is nothing to synthesize: this operation depends on no step";
     assert_eq!(said(nothing), [format!("phases[0].operations[0].params.from: {message}")]);
 }
+
+// covers: P4, R6
+#[test]
+fn steps_that_write_after_the_last_check_are_told() {
+    let with = |after: &str| {
+        format!(
+            "name: t\nphases:\n  - id: p\n    operations: {{id: w, type: agent, role: implementer, prompt: x}}\n  - id: c\n    \
+             dependencies: [p]\n    operations: {{id: t, type: shell, expect: {{passed: true}}, params: {{run: x}}}}\n{after}"
+        )
+    };
+    assert_eq!(said(&with("")), Vec::<String>::new());
+    let later = |fields: &str| {
+        with(&format!(
+            "  - id: d\n    dependencies: [c]\n    operations: {{id: w, type: agent, prompt: x, {fields}}}\n"
+        ))
+    };
+    for role in ["implementer", "cleaner"] {
+        let told = "phases[2].operations[0]: `d/w` may change files, and no check runs after it";
+        assert_eq!(said(&later(&format!("role: {role}"))), [told]);
+    }
+    for fields in [
+        "role: auditor",
+        "role: implementer, expect: {changes: false}",
+        "role: cleaner, expect: {command: make test}",
+    ] {
+        assert_eq!(said(&later(fields)), Vec::<String>::new(), "{fields}");
+    }
+}
+
+// covers: P4
+#[test]
+fn what_is_expected_has_the_right_shape_and_is_added_to_what_the_operation_expects() {
+    let expect = |text: &str| hinted(&format!("{{id: x, type: shell, params: {{run: x}}, expect: {text}}}"));
+    assert_eq!(expect("{files: a.md, command: make}"), Vec::<String>::new());
+    assert_eq!(
+        expect("{command: ' '}"),
+        ["expect.command: the command is empty: it would check nothing (command: \"make test\")"]
+    );
+    assert_eq!(
+        expect("{files: 3}"),
+        ["expect.files: expected a list of paths, found the number 3 (files: [docs/report.md])"]
+    );
+    assert_eq!(
+        expect("{files: []}"),
+        ["expect.files: the list is empty: no file would be checked (files: [docs/report.md])"]
+    );
+    assert_eq!(expect("{files: [a, '']}"), ["expect.files[1]: the path is empty (files: [docs/report.md])"]);
+    let mut library = Library::default();
+    assert_eq!(library.add("test.run", "---\nexpect: {files: [b.md]}\n---\np"), vec![]);
+    let merged = |expect: &str| {
+        let text = format!("name: t\nphases:\n  - id: p\n    operations: {{type: test.run{expect}}}\n");
+        let loaded = load(&text, Format::Yaml, &library, &NoTemplates);
+        loaded.template.unwrap().phases[0].operations[0].expect.clone().unwrap()
+    };
+    assert_eq!(merged(""), serde_json::json!({"files": ["b.md"], "passed": true}));
+    assert_eq!(merged(", expect: {files: a.md}"), serde_json::json!({"files": ["a.md"], "passed": true}));
+    assert_eq!(merged(", expect: {passed: false}")["passed"], false);
+}

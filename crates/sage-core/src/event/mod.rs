@@ -107,6 +107,8 @@ events! {
     StepRetried = "step.retried",
     /// Its result is gone from the disk: it runs again, and what depends on it if that gives another one.
     StepLost = "step.lost",
+    /// The project is not what a check has seen: it is made again, and what depends on it keeps what it has.
+    StepRechecked = "step.rechecked",
     /// A person decided about an approval or an unknown outcome.
     StepAnswered = "step.answered",
     /// The target refused the attempt: the step waits for the target, and its tries are not touched.
@@ -270,12 +272,27 @@ pub struct StepFinished {
     /// Of a failure whose class alone does not say what it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// How the project's files looked to a check that passed, or that had nothing to check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked: Option<Digest>,
 }
 
 impl StepFinished {
     pub fn new(step: Arc<str>, attempt: u32, end: End, ms: u64, usage: Usage) -> StepFinished {
-        let (spent, filtered, estimate, crowded, aside, cause) = (None, None, None, None, None, None);
-        StepFinished { step, attempt, end, ms, usage, spent, filtered, estimate, crowded, aside, cause }
+        StepFinished {
+            step,
+            attempt,
+            end,
+            ms,
+            usage,
+            spent: None,
+            filtered: None,
+            estimate: None,
+            crowded: None,
+            aside: None,
+            cause: None,
+            looked: None,
+        }
     }
 }
 
@@ -429,6 +446,12 @@ pub struct StepRetried {
 pub struct StepLost {
     pub step: Arc<str>,
     pub why: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRechecked {
+    pub step: Arc<str>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -15,12 +15,13 @@ impl SystemError {
         const ENOMEM: i32 = 12;
         const ENFILE: i32 = 23;
         const EMFILE: i32 = 24;
+        const EFBIG: i32 = 27;
         const ENOSPC: i32 = 28;
         const EROFS: i32 = 30;
         const EAGAIN: i32 = if cfg!(target_os = "linux") { 11 } else { 35 };
         const EDQUOT: i32 = if cfg!(target_os = "linux") { 122 } else { 69 };
         match errno {
-            ENOSPC | EROFS | EDQUOT => Some(SystemError::Storage),
+            ENOSPC | EROFS | EDQUOT | EFBIG => Some(SystemError::Storage),
             EMFILE | ENFILE | ENOMEM | EAGAIN => Some(SystemError::Resources),
             _ => None,
         }

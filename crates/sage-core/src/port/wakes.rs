@@ -15,6 +15,9 @@ pub trait Wakes: Debug + Send + Sync {
     /// Where reports are dropped.
     fn reports(&self) -> PathBuf;
 
+    /// The last report of the session so far, if there is one.
+    fn last(&self, session: &str) -> BoxFuture<'static, Result<Option<String>, String>>;
+
     /// The session's next report after the one that is known already, also if it came long ago. Waits for as
     /// long as it takes; an error is told in words.
     fn next(&self, session: &str, after: Option<&str>) -> BoxFuture<'static, Result<Report, String>>;

@@ -8,8 +8,8 @@
 //! ---
 //! Research the market for {{ title }} ...
 //! ```
-//! A template's operation of that `type` is read as if these fields stood in it; what it says itself wins, parameter by
-//! parameter. `kind` is `agent` if nothing else is said, and the body is its prompt (of `shell` its script, of
+//! A template's operation of that `type` is read as if these fields stood in it; what it says itself wins, in `params`
+//! and `expect` field by field. `kind` is `agent` if nothing else is said, and the body is its prompt (of `shell` its script, of
 //! `approval` its message). Parameters of the author's own are known to the body as `params`.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use super::params;
 use super::place::Place;
 use crate::diagnostic::{Diagnostic, Diagnostics, did_you_mean, printable};
 use crate::source::{Data, Entry, Format, Key, Node, parse_part};
-use crate::template::{Kind, Span};
+use crate::template::{Kind, Operation, Span};
 
 /// Fields that only front matter has.
 const OWN_FIELDS: &[&str] = &["kind", "description"];
@@ -28,7 +28,7 @@ const OWN_FIELDS: &[&str] = &["kind", "description"];
 const FIELDS_OF_USE: &[&str] = &["id", "type", "needs", "when", "foreach", "maxParallel", "tolerate"];
 
 /// Operations that are checks by their name: without an `expect` of their own, their result must say `passed: true`.
-const CHECKS: &[&str] = &["build.verify", "test.run", "test.regression"];
+pub(crate) const CHECKS: &[&str] = &["build.verify", "test.run", "test.regression"];
 
 /// Named operations, given by the caller: built in ones and the project's.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +101,7 @@ impl NamedOperation {
             let value = match &*key.name {
                 "type" => text(self.kind.name(), span),
                 "params" => self.params_under(value, span),
+                "expect" => self.expect_under(value, span),
                 _ => value.clone(),
             };
             entries.push((key.clone(), value));
@@ -128,15 +129,34 @@ impl NamedOperation {
         Node { span: own.span, data: Data::Map(merged) }
     }
 
+    /// A step that expects more still expects what its operation does.
+    fn expect_under<'a>(&self, own: &Node<'a>, span: Span) -> Node<'a> {
+        let (Some(entries), Some(ours)) = (own.as_map(), self.field("expect").and_then(Node::as_map)) else {
+            return own.clone();
+        };
+        let mut merged = entries.to_vec();
+        for (key, value) in ours.iter().filter(|(key, _)| !given(entries, &key.name)) {
+            merged.retain(|(other, _)| other.name != key.name);
+            merged.push((Key { name: key.name.clone(), span }, value.moved_to(span)));
+        }
+        Node { span: own.span, data: Data::Map(merged) }
+    }
+
     /// Whoever makes a check must say that it passed, also one that stands in for ours. A command says it by its end.
     fn expect_of_name(&mut self, name: &str) {
-        if !CHECKS.contains(&name) || self.kind == Kind::Shell || self.field("expect").is_some() {
+        if !CHECKS.contains(&name) || self.kind == Kind::Shell {
             return;
         }
         let key = |name: &'static str| Key { name: Cow::Borrowed(name), span: Span::default() };
-        let passed = Node { span: Span::default(), data: Data::Bool(true) };
-        let expect = Node { span: Span::default(), data: Data::Map(vec![(key("passed"), passed)]) };
-        self.fields.push((key("expect"), expect));
+        let passed = (key("passed"), Node { span: Span::default(), data: Data::Bool(true) });
+        match self.fields.iter_mut().find(|(key, _)| key.name == "expect") {
+            Some((_, Node { data: Data::Map(own), .. })) if !given(own, "passed") => own.push(passed),
+            Some(_) => {}
+            None => {
+                let expect = Node { span: Span::default(), data: Data::Map(vec![passed]) };
+                self.fields.push((key("expect"), expect));
+            }
+        }
     }
 
     pub(super) fn field(&self, name: &str) -> Option<&Node<'static>> {
@@ -192,21 +212,19 @@ fn read(file: &str, problems: &mut Diagnostics) -> Option<NamedOperation> {
 }
 
 impl NamedOperation {
+    /// The operation as a step that adds nothing to it; `None` if it cannot be read.
+    pub fn alone(&self) -> Option<Operation> {
+        self.check(&mut Diagnostics::default())
+    }
+
     /// Reads it as a step of its own, so that its mistakes are told where they are.
-    fn check(&self, problems: &mut Diagnostics) {
+    fn check(&self, problems: &mut Diagnostics) -> Option<Operation> {
         let span = Span::default();
         let mut entries = self.fields.clone();
         entries.push((Key { name: Cow::Borrowed("type"), span }, text(self.kind.name(), span)));
         let node = Node { span, data: Data::Map(entries) };
         let own: Vec<&str> = self.param_names().collect();
-        operation::read_with(
-            &node,
-            &Place::Root,
-            self.kind.name(),
-            Some(&own),
-            &Library::default(),
-            problems,
-        );
+        operation::read_with(&node, &Place::Root, self.kind.name(), Some(&own), &Library::default(), problems)
     }
 }
 

@@ -22,6 +22,7 @@ mod policies;
 pub(crate) mod tests;
 
 pub use bind::Binding;
+pub(crate) use library::CHECKS;
 pub use library::{Library, NamedOperation};
 pub use limits::TARGET_KINDS;
 pub use operation::OPERATION_FIELDS;

@@ -301,12 +301,45 @@ fn expect(fields: &Fields<'_, '_>, kind: Option<Kind>, problems: &mut Diagnostic
         return None;
     }
     let expect = Fields::new(node, &place, EXPECT_FIELDS, problems)?;
-    expect.names("files", problems);
+    let mut json = node.to_json();
+    let files = expected_files(&expect, problems);
+    if expect.get("files").is_some() {
+        json["files"] = files.into();
+    }
     for name in ["headMoved", "changes", "passed"] {
         expect.flag(name, problems);
     }
-    expect.text("command", problems);
-    Some(node.to_json())
+    if expect.text("command", problems).is_some_and(|command| command.trim().is_empty()) {
+        let span = expect.get("command").map_or(node.span, |node| node.span);
+        let message = "the command is empty: it would check nothing";
+        let problem = Diagnostic::error(place.field("command"), span, message);
+        problems.push(problem.hint("command: \"make test\""));
+    }
+    Some(json)
+}
+
+/// A list of paths; a single one may stand without brackets.
+fn expected_files(expect: &Fields<'_, '_>, problems: &mut Diagnostics) -> Vec<String> {
+    let hint = "files: [docs/report.md]";
+    let place = expect.place.field("files");
+    if let Some(node) = expect.get("files").filter(|node| !matches!(node.data, Data::Str(_) | Data::Seq(_))) {
+        problems.push(expected("a list of paths", node, &place).hint(hint));
+        return Vec::new();
+    }
+    let mut files = Vec::new();
+    expect.each_text("files", "path", problems, |text, span, place, problems| {
+        if text.trim().is_empty() {
+            problems.push(Diagnostic::error(place, span, "the path is empty").hint(hint));
+        }
+        files.push(text.to_owned());
+    });
+    if let Some(node) =
+        expect.get("files").filter(|node| matches!(&node.data, Data::Seq(all) if all.is_empty()))
+    {
+        let message = "the list is empty: no file would be checked";
+        problems.push(Diagnostic::error(place, node.span, message).hint(hint));
+    }
+    files
 }
 
 fn first_byte(node: &Node<'_>) -> Span {

@@ -39,6 +39,14 @@ fn compile_all(templates: &[Frozen]) -> Result<HashMap<String, Arc<Plan>>, FoldE
     templates.iter().map(|frozen| Ok((frozen.name.clone(), compile(frozen)?))).collect()
 }
 
+/// What comes right before a new owner's turn is not part of the last one's.
+fn is_before_turn(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunEdited(_) | Event::RunRewound(_) | Event::RunAdopted(_) | Event::StepRechecked(_)
+    )
+}
+
 impl Run {
     /// A run from its first event.
     pub fn start(event: &RunStarted, now: u64) -> Result<Run, FoldError> {
@@ -61,6 +69,7 @@ impl Run {
             updated_ms: now,
             tally: Tally { turn_ms: now, ..Tally::default() },
             memo: Default::default(),
+            kept: Default::default(),
             signals: Default::default(),
             core: event.core,
             origin: None,
@@ -106,8 +115,7 @@ impl Run {
             self.tally.earlier_ms = self.elapsed_ms();
             self.tally.turn_ms = now;
         }
-        // What comes right before a new owner's turn is not part of the last one's.
-        if !matches!(event, Event::RunEdited(_) | Event::RunRewound(_) | Event::RunAdopted(_)) {
+        if !is_before_turn(event) {
             self.updated_ms = self.updated_ms.max(now);
         }
         match event {
@@ -162,6 +170,7 @@ impl Run {
                 self.repeated(phase, repeated.again, now);
             }
             Event::StepLost(lost) => self.lost(lost, now)?,
+            Event::StepRechecked(rechecked) => self.rechecked(rechecked, now)?,
             event if Run::is_of_scripts(event) => self.apply_calls(event, now)?,
             event if Run::is_of_agents(event) => self.apply_agents(event, now)?,
             other => self.apply_limits(other, now)?,
@@ -239,6 +248,7 @@ impl Run {
             self.measure_time(id, event.ms, event.crowded);
         }
         self.measure_end(id, event);
+        self.looked(id, event.looked);
         match &event.end {
             End::Succeeded { result, full, artifacts, changed } => {
                 let (result, full, artifacts) = (result.clone(), full.clone(), artifacts.clone());

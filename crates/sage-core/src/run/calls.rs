@@ -341,10 +341,12 @@ impl Run {
                 State::Skipped
             }
             End::Succeeded { result, full, artifacts, changed } => {
+                let unmet = self.children(script).into_iter().any(|call| self.holds_unmet(call));
                 let step = self.step_mut(script);
                 let output = Output::Leaf { result, full, artifacts, changed, aside: None };
                 step.output = Some(Arc::new(output));
                 step.failure = None;
+                step.degraded |= unmet;
                 State::Succeeded
             }
             End::Failed { class, message, partial } => {

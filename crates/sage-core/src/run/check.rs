@@ -4,17 +4,22 @@
 //! passed: true -> succeeded     passed: false -> failed     anything else -> unknown
 //! unknown: `resume` makes the check again, `approve` goes on without it (degraded), `reject` fails it
 //! ```
-//! A check that was not made is never a pass, and what depends on it does not start.
+//! A check that was not made is never a pass, and what depends on it does not start. One that passed holds for the
+//! files that it has seen: when they are others, it is made again. One that failed is part of the verdict, whoever
+//! goes on without it: a race, a script that caught it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::event::{Payload, StepAnswered};
+use serde::Deserialize;
+
+use crate::digest::Digest;
+use crate::event::{Payload, StepAnswered, StepRechecked};
 use crate::plan::Plan;
 use crate::policy::FailureClass;
-use crate::run::step::{Failure, Output, State};
-use crate::run::{Run, StepId};
-use crate::template::{Kind, Operation};
+use crate::run::step::{Children, Failure, Output, State};
+use crate::run::{FoldError, Run, StepId};
+use crate::template::{Isolation, Kind, Operation};
 
 impl Operation {
     /// A switch of `expect`.
@@ -26,6 +31,23 @@ impl Operation {
     pub fn is_check(&self) -> bool {
         self.expects("passed") == Some(true)
     }
+
+    /// That it succeeds says something about the project's files: by its result, or by a command that is expected to
+    /// pass. In a worktree it says something about that.
+    pub fn checks_project(&self) -> bool {
+        let command = self.expect.as_ref().and_then(|expect| expect.get("command"));
+        (self.is_check() || command.is_some_and(|command| command.is_string()))
+            && self.isolation == Isolation::None
+    }
+}
+
+/// What a check says that found nothing to check.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Absent {
+    applies: Option<bool>,
+    /// A person said that there is nothing.
+    declined: bool,
 }
 
 impl Run {
@@ -38,27 +60,32 @@ impl Run {
         checks(self.plan()) || self.plans.values().any(|plan| checks(plan))
     }
 
-    /// Checks that passed, and after which nothing was implemented or approved: they hold as long as the project is as
-    /// it was.
-    pub fn standing_checks(&self) -> Vec<StepId> {
-        let passed = |id: &StepId| {
+    /// Checks that have seen other files than `now`, and after which nothing was implemented.
+    pub fn stale_checks(&self, now: Digest) -> Vec<StepId> {
+        let stale = |id: &StepId| {
             let step = self.step(*id);
-            let own = step.children.is_none() && step.call.is_none();
-            own && matches!(step.state, State::Succeeded) && !step.degraded && self.operation(*id).is_check()
+            let looked = step.checked.as_ref().and_then(|checked| checked.looked);
+            step.state.ok() && !step.degraded && looked.is_some_and(|looked| looked != now)
         };
-        self.step_ids().filter(passed).filter(|&id| !self.built_upon(id)).collect()
+        let stale = self.step_ids().filter(stale);
+        stale.filter(|&id| self.is_newest(id) && !self.built_upon(id)).collect()
+    }
+
+    /// Whether a check has noted what it has seen.
+    pub fn has_looked(&self) -> bool {
+        self.live_steps().any(|step| step.checked.as_ref().is_some_and(|checked| checked.looked.is_some()))
     }
 
     fn built_upon(&self, id: StepId) -> bool {
         let (mut queue, mut seen, mut at) = (Vec::new(), HashSet::new(), Some(id));
         while let Some(id) = at {
             queue.extend(self.after(id));
+            queue.extend(self.later_calls(id));
             at = self.holder(id);
         }
         while let Some(id) = queue.pop() {
             if seen.insert(id) {
-                let builds = self.operation(id).implements() || self.kind(id) == Kind::Approval;
-                if builds && matches!(self.step(id).state, State::Succeeded) {
+                if self.operation(id).implements() && matches!(self.step(id).state, State::Succeeded) {
                     return true;
                 }
                 queue.extend(self.after(id));
@@ -66,6 +93,113 @@ impl Run {
             }
         }
         false
+    }
+
+    /// Calls that a script made after it knew the end of this one.
+    fn later_calls(&self, id: StepId) -> Vec<StepId> {
+        let step = self.step(id);
+        let (Some(call), Some((script, _))) = (&step.call, step.item) else { return Vec::new() };
+        let Some(end) = call.first_end else { return Vec::new() };
+        let later = |id: &StepId| self.step(*id).call.as_ref().is_some_and(|call| call.after > end);
+        self.calls(script).map_or_else(Vec::new, |calls| calls.steps.iter().copied().filter(later).collect())
+    }
+
+    pub(super) fn looked(&mut self, id: StepId, looked: Option<Digest>) {
+        let checked = looked.map(|looked| Box::new(super::Checked { looked: Some(looked), kept: None }));
+        self.step_mut(id).checked = checked;
+    }
+
+    pub(super) fn rechecked(&mut self, event: &StepRechecked, now: u64) -> Result<(), FoldError> {
+        let id = self.named("step.rechecked", &event.step)?;
+        let ended = self.step(id).state.ok() && self.step(id).children.is_none();
+        if !ended || !self.is_newest(id) {
+            return Err(self.misfit("step.rechecked", id));
+        }
+        // What only a command checks need not be done again.
+        let kept = self.step(id).output.clone().filter(|_| !self.operation(id).is_check());
+        self.tally.reused -= u32::from(self.step(id).reused && self.tally.reused > 0);
+        self.begin_again(id, now);
+        self.step_mut(id).checked =
+            kept.map(|kept| Box::new(super::Checked { looked: None, kept: Some(kept) }));
+        Ok(())
+    }
+
+    /// Checks of the last round that did not pass: failed ones, and those that nobody waited for. A script that makes
+    /// the same check again, and sees it pass, has mended what was wrong.
+    pub fn unmet_checks(&self) -> Vec<StepId> {
+        self.step_ids().filter(|&id| self.is_unmet(id)).collect()
+    }
+
+    fn is_unmet(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        let unmet = step.children.is_none() && step.state.settled() && !step.state.ok();
+        if !unmet || !self.operation(id).is_check() || !self.is_newest(id) || self.is_superseded(id) {
+            return false;
+        }
+        let only_stopped = matches!(step.state, State::Cancelled) && step.failure.is_none();
+        !only_stopped || !self.was_outrun(id)
+    }
+
+    /// Another check of its kind was faster, and passed.
+    fn was_outrun(&self, id: StepId) -> bool {
+        let others = match self.holder(id).filter(|_| self.step(id).item.is_some()) {
+            Some(holder) => self.children(holder),
+            None => self.phase(self.step(id).phase).members.clone(),
+        };
+        let kind = &self.operation(id).type_name;
+        others.into_iter().any(|other| {
+            let passed = matches!(self.step(other).state, State::Succeeded) && !self.step(other).degraded;
+            passed && self.operation(other).is_check() && self.operation(other).type_name == *kind
+        })
+    }
+
+    /// Whether a check in here did not pass.
+    pub(super) fn holds_unmet(&self, id: StepId) -> bool {
+        self.is_unmet(id) || self.children(id).into_iter().any(|child| self.holds_unmet(child))
+    }
+
+    fn is_superseded(&self, id: StepId) -> bool {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let step = self.step(id);
+            if let (Some(call), Some((script, number))) = (&step.call, step.item) {
+                let same = |other: &StepId| {
+                    let other = self.step(*other);
+                    let equal = other.call.as_ref().is_some_and(|other| other.identity == call.identity);
+                    equal && other.state.ok() && other.item.is_some_and(|(_, later)| later > number)
+                };
+                if self.calls(script).is_some_and(|calls| calls.steps.iter().any(same)) {
+                    return true;
+                }
+            }
+            at = self.holder(id);
+        }
+        false
+    }
+
+    /// Something was to be changed, and all checks found nothing that they could check.
+    pub fn checked_nothing(&self) -> bool {
+        let steps = || self.step_ids().filter(|&id| self.is_newest(id));
+        let implemented =
+            |id: StepId| self.operation(id).implements() && matches!(self.step(id).state, State::Succeeded);
+        let mut found_nothing = false;
+        for id in steps().filter(|&id| self.operation(id).is_check()) {
+            let step = self.step(id);
+            match (&step.state, step.children.as_deref()) {
+                (_, Some(Children::Items { steps, .. })) => found_nothing |= steps.is_empty(),
+                (_, Some(_)) => {}
+                (State::Skipped, None) => found_nothing |= self.found_nothing(id),
+                _ => return false,
+            }
+        }
+        found_nothing && steps().any(implemented)
+    }
+
+    /// Not because a condition said so, and not because a person did.
+    fn found_nothing(&self, id: StepId) -> bool {
+        let Some(Output::Leaf { result, .. }) = self.step(id).output.as_deref() else { return false };
+        let said = result.json.as_ref().and_then(|json| serde_json::from_str::<Absent>(json.get()).ok());
+        said.is_some_and(|said| said.applies == Some(false) && !said.declined)
     }
 
     /// Waits for a person because its check could not be made.

@@ -16,6 +16,7 @@ impl Run {
         self.been(event);
         for KeptResult { key, step, result, full, artifacts, changed } in event.results.clone() {
             self.memo.insert(key, Arc::new(Output::Leaf { result, full, artifacts, changed, aside: None }));
+            self.kept.extend(step.clone().map(|step| (step, key)));
             if let Some(id) = step.and_then(|step| self.find(&step)) {
                 self.step_mut(id).fresh = false;
                 if !self.step(id).state.settled() {
@@ -67,9 +68,26 @@ impl Run {
         }
     }
 
+    /// What a step gave that is part of another one whose result was taken over as a whole: the run has no such step.
+    pub fn kept_output(&self, path: &str) -> Option<&Arc<Output>> {
+        self.memo.get(self.kept.get(path)?)
+    }
+
+    fn keep_parts(&mut self, id: StepId) {
+        let mut queue = self.children(id);
+        while let Some(part) = queue.pop() {
+            let step = self.step(part);
+            if let (None, true, Some(key)) = (&step.children, step.state.ok(), step.key) {
+                self.kept.insert(step.path.clone(), key);
+            }
+            queue.extend(self.children(part));
+        }
+    }
+
     fn take_over(&mut self, id: StepId, output: Arc<Output>, now: u64) {
         self.settle_cut(id);
         if self.step(id).children.is_some() {
+            self.keep_parts(id);
             self.take_back(id);
         }
         self.succeeded(id, output, now);

@@ -157,6 +157,7 @@ impl Run {
             accepted: false,
             cache: None,
             call,
+            checked: None,
         });
         // Items are laid out one after the other, and all ask for the same.
         let demand = match item {

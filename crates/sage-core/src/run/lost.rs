@@ -72,7 +72,7 @@ impl Run {
     }
 
     /// Not of a round that another one has followed: nobody would wait for it.
-    fn is_newest(&self, id: StepId) -> bool {
+    pub(super) fn is_newest(&self, id: StepId) -> bool {
         let step = self.step(id);
         let newest = step.item.is_some() || self.scope(step.scope).steps[step.plan_step as usize] == id;
         newest && self.holder(id).is_none_or(|holder| self.is_newest(holder))
@@ -83,13 +83,23 @@ impl Run {
         if !matches!(self.step(id).state, State::Succeeded | State::Open { .. }) || !self.is_newest(id) {
             return Err(self.misfit("step.lost", id));
         }
+        let mut around = Some(id);
+        while let Some(step) = around {
+            self.remember(step);
+            around = self.holder(step);
+        }
+        self.begin_again(id, now);
+        Ok(())
+    }
+
+    /// The step runs once more inside of all that holds it. What comes after it keeps what it has, and begins nothing
+    /// new before this has ended.
+    pub(super) fn begin_again(&mut self, id: StepId, now: u64) {
         let mut around = self.holder(id);
         while let Some(holder) = around {
-            self.remember(holder);
             self.reset(holder);
             around = self.holder(holder);
         }
-        self.remember(id);
         let behind = self.comes_after(id);
         self.again.behind.insert(id, behind);
         self.forget_kept(id);
@@ -106,7 +116,6 @@ impl Run {
             self.step_mut(id).unknown = true;
             self.transition(id, State::Unknown);
         }
-        Ok(())
     }
 
     /// Everything after a step and after what it is a part of.

@@ -55,7 +55,7 @@ pub use phase::{Judgement, Phase, PhaseId};
 pub use ready::{Held, Lane};
 pub use sources::StepSource;
 pub use step::{
-    Beside, CacheUse, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId, Taken,
+    Beside, CacheUse, Checked, Children, Failure, Output, PhaseOutput, Running, State, Step, StepId, Taken,
 };
 pub use work::Work;
 
@@ -202,6 +202,8 @@ pub struct Run {
     pub tally: Tally,
     /// What finished steps gave, by key: survives edits, in any order.
     pub memo: HashMap<Digest, Arc<Output>>,
+    /// Keys of results that were taken over, by the step that gave them.
+    kept: HashMap<Arc<str>, Digest>,
     /// Signals already taken: a signal delivered twice has one effect.
     pub signals: HashSet<String>,
     /// The version of the fold that its journal was begun with.

@@ -113,6 +113,7 @@ impl Run {
         step.cached_no_more();
         step.accepted = false;
         step.degraded = false;
+        step.checked = None;
         (step.tries, step.delay_ms, step.stall_restarts, step.life_ms) = (0, None, 0, 0);
         step.asked_again = false;
         let state = if step.children.is_some() {

@@ -263,7 +263,10 @@ impl Run {
         let phase = self.phase(id);
         let race = self.scope(phase.scope).plan.phase(phase.plan_phase).join.is_race();
         let missing = (phase.ok as usize) < phase.members.len() && !race;
-        if phase.degraded_members > 0 || missing { Judgement::Degraded } else { Judgement::Reached }
+        // Others may win a race against a check, but not against what it found.
+        let lost_check = || phase.members.iter().any(|&id| !self.step(id).state.ok() && self.holds_unmet(id));
+        let degraded = phase.degraded_members > 0 || missing || lost_check();
+        if degraded { Judgement::Degraded } else { Judgement::Reached }
     }
 
     /// Judges a phase once all its members have settled.

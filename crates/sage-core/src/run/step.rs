@@ -78,6 +78,17 @@ pub struct Step {
     pub cache: Option<Box<CacheUse>>,
     /// Of a step that a script called: what it does, which no plan says.
     pub call: Option<Box<Called>>,
+    /// Of a check.
+    pub checked: Option<Box<Checked>>,
+}
+
+/// What a check has to do with the project's files.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// How they looked when it had been made.
+    pub looked: Option<Digest>,
+    /// It is made again for a result that is there already: only what is expected of it is.
+    pub kept: Option<Arc<Output>>,
 }
 
 /// A step and the results of earlier runs.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::role::Role;
-use crate::run::step::{Output, State, Step};
+use crate::run::step::{Children, Output, State, Step};
 use crate::run::{Run, StepId};
 use crate::template::Operation;
 
@@ -53,6 +53,11 @@ impl Operation {
         let named = IMPLEMENTS.contains(&self.type_name.as_str());
         (named || self.role == Some(Role::Implementer)) && self.expects("changes") != Some(false)
     }
+
+    /// It may change files, so somebody looks whether it did.
+    pub fn may_change(&self) -> bool {
+        self.implements() || self.role == Some(Role::Cleaner)
+    }
 }
 
 impl Run {
@@ -80,11 +85,22 @@ impl Run {
         says.then_some(Work { path, implements, changed, open, tests_failed })
     }
 
-    /// There were steps that should change something, and none of them did.
+    /// There were steps that should change something, and none of them did, or there was nothing for them to do.
     pub fn changed_nothing(&self) -> bool {
         let work: Vec<Work> = self.work().into_iter().filter(|work| work.implements).collect();
         let none = |work: &Work| work.changed == Some(false);
-        !work.is_empty() && work.iter().all(none)
+        if work.is_empty() { self.had_no_parts() } else { work.iter().all(none) }
+    }
+
+    /// A fan-out that should change something had no items.
+    fn had_no_parts(&self) -> bool {
+        let is_empty = |id: StepId| {
+            let step = self.step(id);
+            let items =
+                matches!(step.children.as_deref(), Some(Children::Items { steps, .. }) if steps.is_empty());
+            items && matches!(step.state, State::Succeeded) && self.operation(id).implements()
+        };
+        self.step_ids().any(is_empty)
     }
 
     /// Why a run that reached its end is not a plain success, beside steps that failed.
@@ -97,12 +113,19 @@ impl Run {
         found.extend(
             self.step_ids().filter(without).map(|id| format!("{} was not checked", self.step(id).path)),
         );
+        for id in self.unmet_checks().into_iter().filter(|&id| self.concluded(id)) {
+            let step = self.step(id);
+            let word = if matches!(step.state, State::Failed) { "failed" } else { "was not checked" };
+            found.push(format!("{} {word}", step.path));
+        }
         let stood_in = |id: &StepId| self.stood_in(*id);
         found.extend(
             self.step_ids().filter(stood_in).map(|id| format!("{} used its fallback", self.step(id).path)),
         );
         if self.changed_nothing() {
             found.push("no file was changed".to_string());
+        } else if self.checked_nothing() {
+            found.push("no check ran".to_string());
         }
         found
     }

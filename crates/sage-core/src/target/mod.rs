@@ -113,7 +113,7 @@ impl Target {
     }
 
     /// A look that changes nothing: is it isolated, open or parked now? Whether there is room for a certain
-    /// call, only `admit` says. It is also `admit` that gets over a clock's jump back for good.
+    /// call, only `admit` says. A clock's jump back is only got over for good by `settle`.
     pub fn hold(&self, policy: &TargetPolicy, now_ms: u64) -> Option<Hold> {
         self.breaker.hold(&policy.breaker, now_ms).or_else(|| self.quota.hold(now_ms))
     }
@@ -142,7 +142,9 @@ impl Target {
         *self == Target::default()
     }
 
-    fn settle(&mut self, policy: &TargetPolicy, now_ms: u64) {
+    /// Gets over a clock that was set back: what is left of a hold is never more than the whole. It counts once it is
+    /// written; what is only computed starts anew with every look.
+    pub fn settle(&mut self, policy: &TargetPolicy, now_ms: u64) {
         self.breaker.settle(&policy.breaker, now_ms);
         self.quota.settle(now_ms);
     }

@@ -19,7 +19,7 @@ pub(super) enum Restart {
 /// `settled` is where the run stands now: if that is not where it stood, its last owner got somewhere.
 pub(super) fn next(record: &Record, settled: u32, now_ms: u64) -> Restart {
     let Some(last) = record.starts.iter().copied().max() else { return Restart::Now };
-    let recent = record.starts.iter().filter(|&&at| at.saturating_add(WINDOW_MS) > now_ms).count();
+    let recent = record.starts.iter().filter(|&&at| is_recent(at, now_ms)).count();
     let vain = if settled == record.settled { recent } else { recent.min(1) };
     if vain > RESTARTS {
         return Restart::Never;
@@ -29,12 +29,17 @@ pub(super) fn next(record: &Record, settled: u32, now_ms: u64) -> Restart {
     if now_ms >= at || last > now_ms { Restart::Now } else { Restart::At(at) }
 }
 
+/// A start in the future was before the clock was set back: nobody knows how long ago that is.
+fn is_recent(at: u64, now_ms: u64) -> bool {
+    at <= now_ms && at.saturating_add(WINDOW_MS) > now_ms
+}
+
 /// The record after a start now.
 pub(super) fn started(mut record: Record, settled: u32, now_ms: u64) -> Record {
     if settled != record.settled {
         record.starts.clear();
     }
-    record.starts.retain(|&at| at.saturating_add(WINDOW_MS) > now_ms);
+    record.starts.retain(|&at| is_recent(at, now_ms));
     record.starts.push(now_ms);
     record.settled = settled;
     record
@@ -85,5 +90,8 @@ mod tests {
     fn a_clock_that_was_set_back_delays_nothing() {
         let record = Record::new("a", "run_1", false, 1_000_000);
         assert_eq!(next(&record, 0, 10), Restart::Now);
+        let record = started(record, 0, 10);
+        assert_eq!(record.starts, [10], "what the old time says is forgotten");
+        assert_eq!(next(&record, 0, 20), Restart::At(510));
     }
 }

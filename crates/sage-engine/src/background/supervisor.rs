@@ -16,7 +16,7 @@ use crate::open::Engine;
 const IDLE: Duration = Duration::from_secs(5);
 
 /// After a look that failed: the disk is full, or a record cannot be written.
-const TROUBLE_MS: u64 = 5_000;
+const TROUBLE: Duration = Duration::from_secs(5);
 
 /// Whether a run in the background has nobody to look after it. Cheap where there is none.
 pub fn is_needed(engine: &Engine) -> bool {
@@ -41,8 +41,8 @@ pub struct Supervisor {
     starts: Starts,
     lock: Option<FeatureLock>,
     children: Vec<(String, Child)>,
-    /// Not to be looked at again before this time.
-    later: HashMap<String, u64>,
+    /// Not to be looked at again before this time, whatever becomes of the clock on the wall.
+    later: HashMap<String, Instant>,
     busy: Instant,
 }
 
@@ -70,18 +70,21 @@ impl Supervisor {
             }
             self.busy = Instant::now();
             let owned = lock::peek(&self.engine.project.lock(&feature)).is_some();
-            let later = self.later.get(&feature).is_some_and(|&at| self.engine.clock.now_ms() < at);
+            let later = self.later.get(&feature).is_some_and(|&at| Instant::now() < at);
             if owned || later {
                 continue;
             }
             self.later.remove(&feature);
             match self.engine.look_after(&feature) {
                 Ok(Look::Start(record)) => told.push(self.start(record)),
-                Ok(Look::Later(at)) => drop(self.later.insert(feature, at)),
+                Ok(Look::Later(at)) => {
+                    let left = at.saturating_sub(self.engine.clock.now_ms());
+                    self.later.insert(feature, Instant::now() + Duration::from_millis(left));
+                }
                 Ok(Look::Owned(_)) => {}
                 Ok(look) => told.push(Told::Looked { feature, look }),
                 Err(why) => {
-                    self.later.insert(feature.clone(), self.engine.clock.now_ms() + TROUBLE_MS);
+                    self.later.insert(feature.clone(), Instant::now() + TROUBLE);
                     told.push(Told::Failed { feature, why });
                 }
             }
@@ -100,7 +103,7 @@ impl Supervisor {
             Err(why) => {
                 // The machine's trouble, not the run's: it is tried again later, however often.
                 let _ = self.engine.not_started(&feature);
-                self.later.insert(feature.clone(), self.engine.clock.now_ms() + TROUBLE_MS);
+                self.later.insert(feature.clone(), Instant::now() + TROUBLE);
                 Told::Failed { feature, why }
             }
         }

@@ -4,13 +4,17 @@
 //! process as long as nothing about a file changes. Large files, and all after a bound, count by size and time.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
+use rustix::fs::OFlags;
 use sage_core::digest::Digest;
+
+use crate::vfs::open_regular;
 
 /// A larger file counts by size and time.
 const FILE_BYTES: u64 = 16 << 20;
@@ -59,6 +63,10 @@ fn look(project: &Path, sage: &Path, globs: &[String], memo: &Memo) -> Result<De
             digests.push(Digest::of(target.as_os_str().as_encoded_bytes()));
             continue;
         }
+        // Something else took its place since the walk.
+        if !meta.is_file() {
+            continue;
+        }
         let large = meta.len() > FILE_BYTES || read + meta.len() > TOTAL_BYTES;
         let content = if large { None } else { memo.content(&path, &meta) };
         match content {
@@ -92,7 +100,10 @@ impl Memo {
         {
             return Some(*digest);
         }
-        let digest = Digest::of(&std::fs::read(path).ok()?);
+        let file = open_regular(path, OFlags::RDONLY).ok()?;
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        let digest = Digest::of(&bytes);
         self.known().insert(path.to_owned(), (stamp, digest));
         Some(digest)
     }
@@ -134,7 +145,9 @@ fn walk(project: &Path, sage: &Path, wanted: &Override) -> Vec<PathBuf> {
         !(entry.depth() > 0 && own) && has_plain_rules(entry.path())
     });
     walk.git_ignore(has_plain_rules(project));
-    let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    // Of pipes, sockets and devices nothing can be read.
+    let plain = |kind: std::fs::FileType| kind.is_file() || kind.is_symlink();
+    let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(plain));
     files.map(|entry| entry.into_path()).filter(|path| !wanted.matched(path, false).is_ignore()).collect()
 }
 
@@ -188,6 +201,20 @@ mod tests {
         write("docs/x.md", "9");
         assert_eq!(of(dir.path(), &["!docs"]), all_but, "only what is left out is left out");
         assert!(declared(dir.path(), dir.path(), &["[".into()], &memo).unwrap_err().contains("cache.files"));
+    }
+
+    // covers: R11, R15
+    #[test]
+    fn a_named_pipe_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.rs"), "1").unwrap();
+        let before = of(dir.path(), &["**"]);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(of(dir.path(), &["**"]), before);
+        let memo = Memo::default();
+        assert_eq!(memo.content(&pipe, &pipe.symlink_metadata().unwrap()), None);
     }
 
     // covers: R11

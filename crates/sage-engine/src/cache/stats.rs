@@ -36,6 +36,9 @@ impl Counts {
 
 impl Cache {
     pub fn counts(&self) -> Counts {
+        if self.is_strange() {
+            return Counts::default();
+        }
         let bytes = self.vfs.read(&self.dir.join(FILE), CAP_BYTES).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }

@@ -13,12 +13,14 @@ use crate::vfs;
 /// Looking for room in vain is not done more often than this.
 const LOOK_AGAIN_MS: u64 = 60_000;
 const SUFFIX: &str = ".json";
+/// So many times the size of the cache are read to list it: runs that end in the same moment may exceed it.
+const LISTED: u64 = 4;
 
 #[derive(Debug)]
 pub enum Found {
     Nothing,
     Entry(Box<Entry>),
-    /// It was there and cannot be used; it is gone now.
+    /// It is there and cannot be used; the next result takes its place.
     Damaged(String),
     /// This user did not write it: it is as good as nothing, until a result of ours takes its place.
     Foreign,
@@ -29,10 +31,14 @@ impl Cache {
         self.dir.join(format!("{key}{SUFFIX}"))
     }
 
-    /// The entry of a key, however old.
+    /// The entry of a key, however old. Nothing is changed by looking.
     pub fn find(&self, key: &Digest) -> Found {
-        let path = self.path(key);
-        let damage = match self.vfs.read(&path, MAX_BLOB_BYTES) {
+        // Through a link it would be somebody else's.
+        if self.is_strange() {
+            return Found::Nothing;
+        }
+        // Nothing larger is ever kept.
+        let damage = match self.vfs.read(&self.path(key), self.config.max_bytes.min(MAX_BLOB_BYTES)) {
             Ok(bytes) => match self.open(&bytes) {
                 Ok(entry) if entry.key == *key => return Found::Entry(Box::new(entry)),
                 Err(Damage::Foreign) => return Found::Foreign,
@@ -42,8 +48,6 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
             Err(error) => error.to_string(),
         };
-        // If it cannot be removed, it is found to be damaged the next time.
-        let _ = self.vfs.remove_file(&path);
         Found::Damaged(damage)
     }
 
@@ -72,7 +76,7 @@ impl Cache {
     }
 
     pub(super) fn keys(&self) -> Vec<Digest> {
-        let names = self.vfs.list(&self.dir).unwrap_or_default();
+        let names = if self.is_strange() { Vec::new() } else { self.vfs.list(&self.dir).unwrap_or_default() };
         names.iter().filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok()).collect()
     }
 
@@ -81,10 +85,13 @@ impl Cache {
         self.keys().into_iter().filter(|key| matches!(self.find(key), Found::Foreign)).collect()
     }
 
-    /// All entries of this user that are whole, with the size of their files, those that were used last first.
+    /// All entries of this user that are whole, with the size of their files, those that were used last first. What
+    /// is far beyond the size of the cache is not read.
     pub fn entries(&self) -> Vec<(Entry, u64)> {
+        let mut left = self.config.max_bytes.saturating_mul(LISTED);
         let sized = |key: Digest| {
             let bytes = self.vfs.metadata(&self.path(&key)).ok()?.len;
+            left = left.checked_sub(bytes)?;
             match self.find(&key) {
                 Found::Entry(entry) => Some((*entry, bytes)),
                 _ => None,
@@ -115,6 +122,9 @@ impl Cache {
 
     /// Gives the bytes that became free; another process may have been faster.
     pub fn remove(&self, key: &Digest) -> Option<u64> {
+        if self.is_strange() {
+            return None;
+        }
         let path = self.path(key);
         let bytes = self.vfs.metadata(&path).ok()?.len;
         self.vfs.remove_file(&path).ok().map(|()| bytes)

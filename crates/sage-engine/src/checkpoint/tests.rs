@@ -43,6 +43,21 @@ fn what_is_sealed_opens_again_with_all_its_fields() {
     assert_eq!(seal(opened(7), Some(&key())).unwrap(), sealed(7), "sealing again changes nothing");
 }
 
+// covers: R4, R17
+#[test]
+fn a_run_is_a_name_and_no_path() {
+    let with = |run: &str| {
+        let mut doc = document(1);
+        doc.insert("runId".into(), run.into());
+        open(&seal(doc, Some(&key())).unwrap())
+    };
+    assert!(with("run_01M7PBMXMKCFCJME85PB16M544").is_ok());
+    for run in ["../../../other/.sage/state/runs/run_1", "/tmp/run_1", "..", "", "a/b"] {
+        let refused = with(run).unwrap_err().to_string();
+        assert!(refused.contains("its `runId` is not the id of a run"), "{run}: {refused}");
+    }
+}
+
 // covers: R4
 #[test]
 fn the_checksum_is_of_the_canonical_form() {

@@ -14,6 +14,8 @@ use super::{Inbox, Wake};
 
 /// How often the one who waits looks. A look at an empty inbox is three directory listings.
 const LOOK: Duration = Duration::from_millis(50);
+/// Longer than a file that is being written is left alone.
+const SETTLED: Duration = Duration::from_secs(5);
 
 /// Sees the handled wakes of one session, each once, in their order.
 #[derive(Debug)]
@@ -60,6 +62,14 @@ impl Inbox {
     /// All handled wakes of a session that the ledger still has, oldest first.
     pub fn handled_of(&self, session: &str) -> io::Result<Vec<Wake>> {
         self.waiter(session, None).look()
+    }
+
+    /// The id of the session's newest wake, after what lies in the inbox has been delivered.
+    pub fn last_of(&self, session: &str) -> Result<Option<String>, DeliverError> {
+        Delivery::new(self.clone(), Arc::new(Recorded)).until_quiet(SETTLED)?;
+        let failed =
+            |source| DeliverError::Io { what: "read the ledger", dir: self.dir.to_path_buf(), source };
+        Ok(self.handled_of(session).map_err(failed)?.pop().map(|wake| wake.wake_id))
     }
 
     /// Blocks until a wake of the session after `after` was handled; `None` when `stop` says so. Delivers itself.

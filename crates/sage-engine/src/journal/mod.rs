@@ -14,6 +14,7 @@
 //! valid seal came from elsewhere: it is read, and opened for writing only if a person said so.
 
 mod draft;
+mod first;
 mod home;
 mod origin;
 mod reader;
@@ -34,6 +35,7 @@ use crate::digest::Digest;
 use crate::vfs::NotRegular;
 
 pub(crate) use draft::Draft;
+pub use first::{First, first};
 pub use home::Home;
 pub use origin::{Origin, last_head, origin};
 pub use reader::Reader;

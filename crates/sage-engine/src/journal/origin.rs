@@ -1,13 +1,17 @@
 //! The end of a journal: its last whole record carries the seal that covers all before it, and so tells who wrote it.
 
+use std::io;
 use std::path::Path;
 
+use super::first::is_no_file;
 use super::record::{self, JOIN, MAX_LINE_BYTES, Record};
 use super::{FILE_NAME, Head, Sealing};
 use crate::vfs::Vfs;
 
 /// Most last lines are shorter.
 const PIECE_BYTES: u64 = 8 << 10;
+/// What is read at once of those that are not.
+const MOST_PIECE_BYTES: u64 = 1 << 20;
 
 /// Where a journal comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,44 +24,70 @@ pub enum Origin {
     Empty,
 }
 
-/// Reads the end of the journal in `dir`. Whether the rest of it is whole is not checked.
-pub fn origin(vfs: &dyn Vfs, dir: &Path, sealing: &Sealing) -> Origin {
+/// Reads the end of the journal in `dir`. Whether the rest of it is whole is not checked. An error is the system's: it
+/// says nothing about the journal.
+pub fn origin(vfs: &dyn Vfs, dir: &Path, sealing: &Sealing) -> io::Result<Origin> {
     let of = |record: &Record<'_>| match sealing.holds(record.sealed.as_ref()) {
         true => Origin::Own,
         false => Origin::Foreign,
     };
-    last(vfs, dir, of).unwrap_or(Origin::Empty)
+    match last(vfs, dir, of) {
+        Err(error) if is_no_file(&error) => Ok(Origin::Empty),
+        last => Ok(last?.unwrap_or(Origin::Empty)),
+    }
 }
 
 /// The last whole record of the journal in `dir`.
 pub fn last_head(vfs: &dyn Vfs, dir: &Path) -> Option<Head> {
-    last(vfs, dir, |record| record.head())
+    last(vfs, dir, |record| record.head()).ok().flatten()
 }
 
-fn last<T>(vfs: &dyn Vfs, dir: &Path, of: impl Fn(&Record<'_>) -> T) -> Option<T> {
+/// Lines from the end on; what was never acknowledged, and what is no record, is passed over. Only one line at a time
+/// is in memory, and at most the room of two lines is looked through.
+fn last<T>(vfs: &dyn Vfs, dir: &Path, of: impl Fn(&Record<'_>) -> T) -> io::Result<Option<T>> {
     let path = dir.join(FILE_NAME);
-    let len = vfs.metadata(&path).ok()?.len;
-    let mut piece_bytes = PIECE_BYTES;
-    loop {
-        let offset = len.saturating_sub(piece_bytes);
-        let piece = vfs.read_from(&path, offset, piece_bytes).ok()?;
-        if let Some(found) = last_record(&piece, offset == 0, &of) {
-            return Some(found);
+    let len = vfs.metadata(&path)?.len;
+    let furthest = len.saturating_sub(2 * MAX_LINE_BYTES as u64);
+    let mut before = break_before(vfs, &path, len, furthest)?;
+    while let Some(end) = before {
+        before = break_before(vfs, &path, end, furthest)?;
+        // Without a break before it, it is the first line of the file or cut.
+        let Some(from) = before.map(|at| at + 1).or((furthest == 0).then_some(0)) else { break };
+        if let Some(found) = read_record(vfs, &path, from, end, &of)? {
+            return Ok(Some(found));
         }
-        if offset == 0 || piece_bytes > 2 * MAX_LINE_BYTES as u64 {
-            return None;
-        }
-        piece_bytes *= 16;
     }
+    Ok(None)
 }
 
-/// Of the last whole line in `piece`; its first one may be cut, unless the piece begins the file.
-fn last_record<T>(piece: &[u8], is_start: bool, of: &impl Fn(&Record<'_>) -> T) -> Option<T> {
-    let end = piece.iter().rposition(|&byte| byte == b'\n')?;
-    let lines: Vec<&[u8]> = piece[..end].split(|&byte| byte == b'\n').collect();
-    let cut = usize::from(!is_start);
-    lines.iter().skip(cut).rev().find_map(|line| {
-        let record = record::parse(line.strip_prefix(&[JOIN]).unwrap_or(line)).ok()?;
-        Some(of(&record))
-    })
+/// Of the line between two places, if it is a whole record.
+fn read_record<T>(
+    vfs: &dyn Vfs,
+    path: &Path,
+    from: u64,
+    end: u64,
+    of: &impl Fn(&Record<'_>) -> T,
+) -> io::Result<Option<T>> {
+    if end - from > MAX_LINE_BYTES as u64 {
+        return Ok(None);
+    }
+    let line = vfs.read_from(path, from, end - from)?;
+    // Also with another line end: somebody has converted the file.
+    let line = line.strip_suffix(b"\r").unwrap_or(&line);
+    Ok(record::parse(line.strip_prefix(&[JOIN]).unwrap_or(line)).ok().map(|record| of(&record)))
+}
+
+/// Where the last line break before `end` is, not further back than `furthest`.
+fn break_before(vfs: &dyn Vfs, path: &Path, end: u64, furthest: u64) -> io::Result<Option<u64>> {
+    let (mut end, mut piece_bytes) = (end, PIECE_BYTES);
+    while end > furthest {
+        let from = end.saturating_sub(piece_bytes).max(furthest);
+        let piece = vfs.read_from(path, from, end - from)?;
+        if let Some(at) = piece.iter().rposition(|&byte| byte == b'\n') {
+            return Ok(Some(from + at as u64));
+        }
+        end = from;
+        piece_bytes = MOST_PIECE_BYTES;
+    }
+    Ok(None)
 }

@@ -102,8 +102,9 @@ pub fn salvage(
     }
     let rest = usize::try_from(reader.offset()).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
     let mut found: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+    let is_ours = |record: &Record<'_>| sealing.admits(record.sealed.as_ref());
     for line in rest.split(|&byte| byte == b'\n') {
-        for piece in pieces(line, sealing) {
+        for piece in pieces(line, &is_ours) {
             let same = found.entry(piece.seq).or_default();
             if !same.contains(&piece) {
                 same.push(piece);
@@ -170,13 +171,13 @@ fn only((_, mut same): (u64, Vec<Piece>)) -> Option<Piece> {
     one.filter(|_| same.is_empty())
 }
 
-/// The whole records in what should have been one line.
-fn pieces(line: &[u8], sealing: &Sealing) -> Vec<Piece> {
+/// The whole records in what should have been one line, as far as they are admitted.
+pub(super) fn pieces(line: &[u8], admits: &impl Fn(&Record<'_>) -> bool) -> Vec<Piece> {
     let plain = line.strip_suffix(b"\r").unwrap_or(line);
     let plain = plain.strip_prefix(&[JOIN]).unwrap_or(plain);
     let own = |text: &[u8]| {
         let record = record::parse(text).ok()?;
-        Some(sealing.admits(record.sealed.as_ref()).then(|| Piece::of(text, &record)))
+        Some(admits(&record).then(|| Piece::of(text, &record)))
     };
     if let Some(piece) = own(plain) {
         return piece.into_iter().collect();
@@ -184,8 +185,10 @@ fn pieces(line: &[u8], sealing: &Sealing) -> Vec<Piece> {
     let starts: Vec<usize> = starts(line).take(MAX_STARTS).collect();
     let mut found = Vec::new();
     for (at, &start) in starts.iter().enumerate() {
-        // It ends where the line does, or before the next one: the line end and the mark between them were damaged.
-        let ends = starts[at + 1..].iter().flat_map(|&next| [next.saturating_sub(1), next.saturating_sub(2)]);
+        // It ends where the line does, or before the next one: what stood between them (the line end, the mark of a
+        // batch) was damaged or removed.
+        let before = |next: usize| (0..=2).map(move |between| next.saturating_sub(between));
+        let ends = starts[at + 1..].iter().flat_map(|&next| before(next));
         let whole = ends
             .chain([line.len()])
             .filter(|&end| end > start)

@@ -98,11 +98,13 @@ impl<'a> Site<'a> {
         for sought in &mut self.targets {
             sought.state = self.state.view(sought.name, sought.policy);
             if let Some(hold) = sought.state.hold(sought.policy, self.now_ms) {
+                sought.settle(&mut self.state, self.now_ms);
                 return Some(refused(sought.name, hold));
             }
             // Whether there is room for just this call is only said by an admission; this one is thrown away.
             let mut trial = sought.state.clone();
             if let Admission::Wait(hold) = trial.admit(sought.policy, self.now_ms, &self.estimate, true) {
+                sought.settle(&mut self.state, self.now_ms);
                 return Some(refused(sought.name, hold));
             }
         }
@@ -277,6 +279,18 @@ impl Drop for Site<'_> {
 }
 
 impl Sought<'_> {
+    /// Writes the end of a hold that a clock's jump back has brought nearer: otherwise it would be as far away at each
+    /// look, and nothing would ever start.
+    fn settle(&self, place: &mut State, now_ms: u64) {
+        let mut settled = self.state.clone();
+        settled.settle(self.policy, now_ms);
+        if settled != self.state {
+            let settle = |target: &mut Target| target.settle(self.policy, now_ms);
+            // If it cannot be written now, the next look does it.
+            let _ = place.change_target(self.name, self.policy, Patience::Loop, settle);
+        }
+    }
+
     /// Under its lock. A reason to wait, or `state` is what to write.
     fn admit(&mut self, place: &mut State, now_ms: u64, estimate: &Estimate) -> Result<Option<Hold>, Fault> {
         let current = place.view(self.name, self.policy);

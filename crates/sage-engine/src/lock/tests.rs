@@ -183,3 +183,22 @@ fn a_lock_file_that_was_replaced_is_taken_anew() {
     assert_eq!(peek(&place.path()), Some(owner()), "the first one's end is not the second one's");
     drop(second);
 }
+
+/// `git stash -u` and `git stash pop`: the owner made a second lock meanwhile, and holds both.
+// covers: R9, R15
+#[test]
+fn a_lock_that_is_moved_away_and_back_is_still_its_owners() {
+    let place = Place::new();
+    let (path, away) = (place.path(), place.path().with_extension("away"));
+    let held = FeatureLock::acquire(&path, owner()).unwrap().lock;
+    for _ in 0..2 {
+        std::fs::rename(&path, &away).unwrap();
+        held.keep().unwrap();
+        assert_eq!(peek(&path), Some(owner()), "made anew");
+        std::fs::rename(&away, &path).unwrap();
+        held.keep().unwrap();
+        assert!(matches!(FeatureLock::acquire(&path, owner()), Err(LockError::Held(_))));
+    }
+    drop(held);
+    assert!(FeatureLock::acquire(&path, owner()).is_ok());
+}

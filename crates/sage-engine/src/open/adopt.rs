@@ -11,12 +11,11 @@ impl Engine {
     /// Whether a run of a feature was written by another user, or on another machine. A run that our own checkpoint
     /// names is ours: if its journal is not, that is damage.
     pub fn is_foreign(&self, feature: &str, run: &str) -> bool {
-        let (dir, sealing) = (self.project.run_dir(run), self.sealing(run));
-        match journal::origin(self.vfs.as_ref(), &dir, &sealing) {
-            Origin::Own => false,
-            Origin::Foreign => !self.vouches(feature, run),
-            // Its checkpoint is all there is of it.
-            Origin::Empty => {
+        match self.origin(run) {
+            Ok(Origin::Own) => false,
+            Ok(Origin::Foreign) => !self.vouches(feature, run),
+            // Its checkpoint is all there is of it, or all that can be read.
+            Ok(Origin::Empty) | Err(_) => {
                 let loaded = self.load_checkpoint(feature).ok().flatten();
                 loaded.is_some_and(|loaded| !loaded.is_sealed(self.key.as_ref(), feature))
             }
@@ -36,7 +35,7 @@ impl Engine {
     /// is, others have added to it.
     pub(crate) fn blame(&self, feature: &str, run: &str, error: OpenError) -> OpenError {
         let dir = self.project.run_dir(run);
-        let added = || journal::origin(self.vfs.as_ref(), &dir, &self.sealing(run)) == Origin::Foreign;
+        let added = || matches!(self.origin(run), Ok(Origin::Foreign));
         match error {
             OpenError::Fold(_) | OpenError::Event(_) if added() && self.vouches(feature, run) => {
                 JournalError::Foreign { path: dir.join(journal::FILE_NAME) }.into()
@@ -58,7 +57,7 @@ impl Engine {
         if self.key.is_none() {
             return Err(OpenError::NoKey);
         }
-        let id = self.latest(feature).ok_or_else(|| OpenError::Unknown(feature.into()))?;
+        let id = self.find_latest(feature)?.ok_or_else(|| OpenError::Unknown(feature.into()))?;
         self.project.prepare(self.vfs.as_ref())?;
         let _lock = self.lock(feature, &mut Vec::new())?;
         self.adopt_journal(&id, by)?;

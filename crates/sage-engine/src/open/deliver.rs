@@ -76,7 +76,7 @@ impl Engine {
         lock: Arc<FeatureLock>,
         mut notices: Vec<Notice>,
     ) -> Result<Run, OpenError> {
-        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        let id = self.last_run(feature)?;
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (mut run, mut journal, file) = self.recover(feature, &id, &mut notices)?;
         let now = self.clock.now_ms();

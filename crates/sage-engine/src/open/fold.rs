@@ -33,6 +33,10 @@ impl Fold {
         self.run.as_ref()
     }
 
+    pub fn run_mut(&mut self) -> Option<&mut Run> {
+        self.run.as_mut()
+    }
+
     pub fn finish(self) -> Result<Run, FoldError> {
         self.run.ok_or_else(|| FoldError::First("nothing".into()))
     }

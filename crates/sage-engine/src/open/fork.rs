@@ -50,15 +50,20 @@ struct Prefix {
 impl Engine {
     /// Owns a new run that has taken over what the source's last run had finished.
     pub fn fork(&self, request: ForkRequest) -> Result<Owned, OpenError> {
-        let source = self.latest(&request.source).ok_or_else(|| self.unknown(&request.source))?;
+        let source = self.last_run(&request.source)?;
         self.refuse_taken(&request.feature)?;
         let id = self.new_run_id(&request.feature)?;
         let mut prefix = self.prefix(&request, &source, &id)?;
         let (forked, now) = (self.fork_event(&prefix, &request, &source)?, self.clock.now_ms());
         // Tried first: what does not fit leaves nothing behind.
         let (fork, mut own) = prefix.try_out(&request, &id, forked, now)?;
-        self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
+        if let Some(run) = prefix.fold.run_mut().filter(|_| request.edit.is_none()) {
+            let checks = self.recheck(run, &mut notices, now)?;
+            // The last one opens the fork.
+            own.splice(own.len() - 1..own.len() - 1, checks);
+        }
+        self.project.prepare(self.vfs.as_ref())?;
         let lock = self.lock(&request.feature, &mut notices)?;
         self.refuse_taken(&request.feature)?;
         let sessions = self.executor.fork(&fork).map_err(OpenError::Fork)?;
@@ -79,7 +84,7 @@ impl Engine {
     }
 
     fn refuse_taken(&self, feature: &str) -> Result<(), OpenError> {
-        match self.load_checkpoint(feature)?.is_some() || self.latest(feature).is_some() {
+        match self.load_checkpoint(feature)?.is_some() || self.find_latest(feature)?.is_some() {
             true => Err(OpenError::Taken(feature.into())),
             false => Ok(()),
         }

@@ -59,19 +59,23 @@ impl Engine {
             named.extend(run.map(|run| (run, feature.to_string())));
             found.insert(feature.into(), Found { image, runs: Vec::new() });
         }
-        let mut runs = self.vfs.list(&self.project.runs()).unwrap_or_default();
-        runs.sort_unstable();
-        for run in runs {
+        for run in self.run_ids().unwrap_or_default() {
             if let Some(feature) = named.get(&run).cloned().or_else(|| self.feature_of(&run)) {
                 found.entry(feature).or_default().runs.push(run);
             }
         }
-        found.into_iter().map(|(feature, found)| (feature, self.newest_of(found))).collect()
+        let newest = |(feature, found): (String, Found)| {
+            let newest = self.newest_of(&feature, found);
+            (feature, newest)
+        };
+        found.into_iter().map(newest).collect()
     }
 
-    fn newest_of(&self, Found { image, runs }: Found) -> Newest {
+    fn newest_of(&self, feature: &str, Found { image, runs }: Found) -> Newest {
         let named = image.as_ref().and_then(|image| text(image, "runId"));
-        let run = self.newest(named, runs.into_iter().rev());
+        // One that cannot be read for the moment is told by whoever reads it.
+        let newest = runs.last().cloned();
+        let run = self.newest(feature, named, runs).unwrap_or(newest);
         let image = image.filter(|image| text(image, "runId") == run);
         Newest { image, run }
     }
@@ -79,7 +83,7 @@ impl Engine {
     /// What the checkpoint of a feature says, if nothing came after it.
     fn image(&self, feature: &str) -> Option<Map<String, Value>> {
         let loaded = self.load_checkpoint(feature).ok().flatten()?;
-        let run = text(&loaded.doc, "runId")?;
+        let run = self.named(feature, &loaded)?;
         let head = watermark(Some(&loaded), &run);
         let last = journal::last_head(self.vfs.as_ref(), &self.project.run_dir(&run));
         let mut doc = loaded.doc;

@@ -1,12 +1,13 @@
-//! What resuming mends besides the journal: a checkpoint that is missing or damaged, and results that are gone.
+//! What resuming mends besides the journal: a checkpoint that is missing or damaged, results that are gone, and checks
+//! that have seen other files than there are now.
 
-use sage_core::event::{Event, Payload, StepLost};
-use sage_core::run::{Output, Run, StepId};
+use sage_core::event::{Event, Payload, StepLost, StepRechecked};
+use sage_core::run::{Output, Run};
 
 use super::find::watermark;
 use super::{Engine, Notice, OpenError};
-use crate::checkpoint;
-use crate::image;
+use crate::checkpoint::{self, Loaded};
+use crate::image::{self, pointers};
 use crate::journal::{Head, Journal};
 
 impl Engine {
@@ -19,8 +20,10 @@ impl Engine {
                 None if !loaded.is_sealed(self.key.as_ref(), &run.feature) => {
                     Some("it was not written by this user".into())
                 }
-                None if watermark(Some(&loaded), &run.id) == Some(head) => return,
-                None => None,
+                None => match self.damaged_image(&loaded, &run.id) {
+                    None if watermark(Some(&loaded), &run.id) == Some(head) => return,
+                    damaged => damaged,
+                },
             },
             Err(error) => Some(error.to_string()),
         };
@@ -33,17 +36,36 @@ impl Engine {
         }
     }
 
-    /// Steps whose result is not on the disk any more, or not what it was, in the order of the run.
-    pub(crate) fn lost_results(&self, run: &Run) -> Vec<String> {
+    /// What is wrong with the results that a checkpoint of this run keeps outside of itself.
+    pub(crate) fn damaged_image(&self, loaded: &Loaded, run: &str) -> Option<String> {
+        let own = loaded.doc.get("runId").and_then(|id| id.as_str()) == Some(run);
+        let (of, error) = pointers::missing(&loaded.doc, &self.blobs(run)).filter(|_| own)?;
+        Some(format!("{of}: {error}"))
+    }
+
+    /// Steps whose result is not on the disk any more, or not what it was, in the order of the run. A result that
+    /// cannot be read for another reason is not lost: making it again would cost what it has cost before.
+    pub(crate) fn lost_results(&self, run: &Run) -> Result<Vec<String>, OpenError> {
         let blobs = self.blobs(&run.id);
-        let gone = |payload: &Payload| payload.is_blob() && blobs.get(&payload.sha).is_err();
-        let lost = |id: &StepId| match run.step(*id).output.as_deref() {
-            Some(Output::Leaf { result, full, .. }) => gone(result) || full.as_ref().is_some_and(gone),
-            Some(Output::Whole { result, .. }) => gone(result),
-            _ => false,
-        };
-        let made_here = run.step_ids().filter(|&id| run.step(id).children.is_none());
-        made_here.filter(lost).map(|id| run.step(id).path.to_string()).collect()
+        let mut lost = Vec::new();
+        for step in run.live_steps().filter(|step| step.children.is_none()) {
+            let payloads: [Option<&Payload>; 2] = match step.output.as_deref() {
+                Some(Output::Leaf { result, full, .. }) => [Some(result), full.as_ref()],
+                Some(Output::Whole { result, .. }) => [Some(result), None],
+                _ => [None, None],
+            };
+            for payload in payloads.into_iter().flatten().filter(|payload| payload.is_blob()) {
+                match blobs.get(&payload.sha) {
+                    Ok(_) => continue,
+                    Err(error) if error.is_loss() => lost.push(step.path.to_string()),
+                    Err(source) => {
+                        return Err(OpenError::Result { step: step.path.to_string(), source });
+                    }
+                }
+                break;
+            }
+        }
+        Ok(lost)
     }
 
     /// Those steps run again; what depends on them follows if they give something else.
@@ -64,5 +86,28 @@ impl Engine {
             }
         }
         Ok(again)
+    }
+
+    /// Checks that passed for other files than there are now are made again.
+    pub(super) fn recheck(
+        &self,
+        run: &mut Run,
+        notices: &mut Vec<Notice>,
+        now: u64,
+    ) -> Result<Vec<Event>, OpenError> {
+        let looks = run.has_looked() && self.refuse_unanswered(run, false).is_ok();
+        let Some(look) = looks.then(|| self.executor.look(&self.project.root)).flatten() else {
+            return Ok(Vec::new());
+        };
+        let (mut again, mut events) = (Vec::new(), Vec::new());
+        for id in run.stale_checks(look) {
+            let step = run.step(id).path.clone();
+            again.push(step.to_string());
+            let event = Event::from(StepRechecked { step });
+            run.apply(&event, now)?;
+            events.push(event);
+        }
+        notices.extend((!again.is_empty()).then_some(Notice::Rechecked(again)));
+        Ok(events)
     }
 }

@@ -12,6 +12,7 @@ mod fold;
 mod fork;
 pub mod history;
 mod index;
+mod latest;
 mod mend;
 mod own;
 mod preview;
@@ -32,6 +33,7 @@ use sage_core::seal::Key;
 use serde_json::{Map, Value};
 
 use crate::background::Record;
+use crate::blobs::BlobError;
 use crate::cache::Cache;
 use crate::checkpoint::CheckpointError;
 use crate::clock::Clock;
@@ -97,6 +99,9 @@ pub enum OpenError {
     Owned { feature: String, owner: Option<Owner> },
     #[error("`{feature}` has an open run ({status})")]
     Open { feature: String, status: &'static str },
+    /// Its last run is not known to have ended, and cannot be read.
+    #[error("the open run of `{feature}` cannot be read (`{run}`): {cause}")]
+    Obscured { feature: String, run: String, cause: Box<OpenError> },
     #[error("`{0}` is the name of a feature already")]
     Taken(String),
     #[error("cannot make the fork ready: {0}")]
@@ -150,6 +155,9 @@ pub enum OpenError {
     Checkpoint(CheckpointError),
     #[error("cannot lock: {0}")]
     Lock(LockError),
+    /// It is not known to be lost: the step need not run again.
+    #[error("cannot read the result of `{step}`: {source}")]
+    Result { step: String, source: BlobError },
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("cannot {what}: {source}")]
@@ -176,6 +184,8 @@ impl OpenError {
             OpenError::Journal(error) => Trouble::of_journal(error),
             OpenError::Io { source, .. }
             | OpenError::Lock(LockError::Io { source, .. })
+            | OpenError::Result { source: BlobError::Io { source, .. }, .. }
+            | OpenError::Unreadable { source, .. }
             | OpenError::Project(ProjectError::Unwritable { source, .. }) => Trouble::of_state(source, cause),
             _ => None,
         }
@@ -288,8 +298,6 @@ pub struct ResumeRequest {
     pub after_reboot: bool,
     /// Finished steps with `cache` whose agent or declared files are others now run again.
     pub refresh: bool,
-    /// The project's files changed while the run stood still: checks that passed are made again.
-    pub recheck: bool,
 }
 
 /// A run as its journal tells it, without owning it.

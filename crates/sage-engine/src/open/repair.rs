@@ -3,6 +3,7 @@
 use sage_core::run::Run;
 
 use super::{Engine, Fold, Notice, OpenError};
+use crate::checkpoint::Loaded;
 use crate::journal::{self, JournalError};
 use crate::repair::Repaired;
 
@@ -28,7 +29,7 @@ impl Repair {
 impl Engine {
     /// Repairs the last run of a feature, or says what a repair would do.
     pub fn repair(&self, feature: &str, dry_run: bool) -> Result<Repair, OpenError> {
-        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        let id = self.last_run(feature)?;
         self.refuse_foreign(feature, &id)?;
         if dry_run {
             return self.would_repair(feature, &id);
@@ -36,12 +37,12 @@ impl Engine {
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let _lock = self.lock(feature, &mut notices)?;
-        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        let id = self.last_run(feature)?;
         self.refuse_foreign(feature, &id)?;
         self.gone(&self.project.run_dir(&id), &id, &mut notices)?;
         let (run, journal, _file) = self.recover_or_repair(feature, &id, true, &mut notices)?;
         self.mend_checkpoint(&run, journal.head(), &mut notices);
-        let mut repair = Repair { lost: self.lost_results(&run), run: id, ..Repair::default() };
+        let mut repair = Repair { lost: self.lost_results(&run)?, run: id, ..Repair::default() };
         for notice in notices {
             match notice {
                 Notice::Repaired(repaired) => repair.journal = Some(*repaired),
@@ -55,10 +56,13 @@ impl Engine {
     fn would_repair(&self, feature: &str, id: &str) -> Result<Repair, OpenError> {
         let loaded = self.own_checkpoint(feature)?;
         let mut repair = Repair { run: id.into(), ..Repair::default() };
-        let problem = loaded.as_ref().map(|loaded| loaded.problem.as_ref().map(ToString::to_string));
-        repair.checkpoint = problem.unwrap_or_else(|| Some("there is none that can be read".into()));
+        repair.checkpoint = match &loaded {
+            None => Some("there is none that can be read".into()),
+            Some(Loaded { problem: Some(problem), .. }) => Some(problem.to_string()),
+            Some(loaded) => self.damaged_image(loaded, id),
+        };
         match self.fold_alone(feature, id) {
-            Ok(run) => repair.lost = self.lost_results(&run),
+            Ok(run) => repair.lost = self.lost_results(&run)?,
             Err(OpenError::Journal(error)) if error.is_damage() => {
                 let plan = self.plan_repair(feature, id, error, loaded.as_ref(), true)?;
                 repair.journal = Some(plan.repaired);

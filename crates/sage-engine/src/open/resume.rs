@@ -22,13 +22,13 @@ impl Engine {
     pub fn resume(&self, feature: &str, request: ResumeRequest) -> Result<Resumed, OpenError> {
         // Looked up first: a feature that does not exist leaves no trace.
         self.load_checkpoint(feature)?;
-        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        let id = self.last_run(feature)?;
         self.project.refuse_strange()?;
         self.refuse_foreign(feature, &id)?;
         self.project.prepare(self.vfs.as_ref())?;
         let mut notices = Vec::new();
         let lock = self.lock(feature, &mut notices)?;
-        let id = self.latest(feature).ok_or_else(|| self.unknown(feature))?;
+        let id = self.last_run(feature)?;
         self.refuse_foreign(feature, &id)?;
         let dir = self.project.run_dir(&id);
         self.gone(&dir, &id, &mut notices)?;
@@ -42,7 +42,7 @@ impl Engine {
         if !refresh && !drifted.is_empty() {
             notices.push(Notice::Drifted { feature: feature.into(), steps: drifted.clone() });
         }
-        let lost = self.lost_results(&run);
+        let lost = self.lost_results(&run)?;
         match run.status {
             Status::Finished(Verdict::Succeeded | Verdict::Degraded)
                 if request.edit.is_none() && request.from.is_none() && !refresh && lost.is_empty() =>
@@ -61,14 +61,15 @@ impl Engine {
         if !again.is_empty() {
             notices.push(Notice::ResultsLost(again));
         }
-        let mut stale = if refresh { drifted } else { Vec::new() };
-        if request.recheck && request.edit.is_none() && self.refuse_unanswered(&run, false).is_ok() {
-            let checks = run.standing_checks().into_iter().map(|id| run.step(id).path.to_string());
-            let checks: Vec<String> = checks.collect();
-            stale.extend(checks.iter().cloned());
-            notices.extend((!checks.is_empty()).then_some(Notice::Rechecked(checks)));
-        }
+        let stale = if refresh { drifted } else { Vec::new() };
+        let edited = request.edit.is_some();
         self.change(&mut run, &mut journal, Change { edit: request.edit, from: request.from, stale }, now)?;
+        // After an edit all checks are made again.
+        if !edited {
+            for event in self.recheck(&mut run, &mut notices, now)? {
+                journal.append(event.kind(), now, &event)?;
+            }
+        }
         let unattended = request.unattended.is_some();
         if !unattended {
             self.take_from_background(feature)?;

@@ -1,10 +1,12 @@
 //! Starting a run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunOpened, RunStarted};
 use sage_core::run::Run;
 
+use super::find::text;
 use super::{Engine, Fold, Notice, OpenError, Owned, StartRequest};
 use crate::journal::{self, Journal, JournalFile};
 use crate::lock::FeatureLock;
@@ -33,9 +35,9 @@ impl Engine {
         let mut notices = Vec::new();
         let lock = self.lock(&request.feature, &mut notices)?;
         self.load_checkpoint(&request.feature)?;
+        self.close_previous(&request)?;
         self.keep_garbled(&request.feature)
             .map_err(|source| OpenError::Io { what: "keep the damaged checkpoint", source })?;
-        self.close_previous(&request)?;
         let id = self.new_run_id(&request.feature)?;
         let (dir, sealing) = (self.project.run_dir(&id), self.sealing(&id));
         let now = self.clock.now_ms();
@@ -58,36 +60,60 @@ impl Engine {
         Ok(Begun { run, journal, file, lock, notices })
     }
 
-    /// An open run of the same feature is a conflict, unless the caller gives it up.
+    /// An open run of the same feature is a conflict, unless the caller gives it up. So is one that cannot be read and
+    /// may be open: a second run beside it would do all of its work again.
     fn close_previous(&self, request: &StartRequest) -> Result<(), OpenError> {
-        let Some(run) = self.latest(&request.feature) else { return Ok(()) };
-        let dir = self.project.run_dir(&run);
-        let mut fold = Fold::default();
-        // A damaged or missing journal is no open run; it stays where it is for `sage verify`.
-        if journal::check(self.vfs.as_ref(), &dir, None, |record| fold.take::<OpenError>(record)).is_err() {
+        let feature = &request.feature;
+        let Some(id) = self.find_latest(feature)? else {
+            return match self.garbled(feature).filter(|_| !request.replace) {
+                Some(what) => Err(OpenError::Garbled { feature: feature.clone(), what }),
+                None => Ok(()),
+            };
+        };
+        // A run that this user did not write is nobody's conflict.
+        if self.is_foreign(feature, &id) {
             return Ok(());
         }
-        let Ok(run) = fold.finish() else { return Ok(()) };
-        // Nor is one that this user did not write.
-        if self.is_foreign(&run.feature, &run.id) {
-            return Ok(());
-        }
-        if run.status.open() && !request.replace {
-            return Err(OpenError::Open { feature: request.feature.clone(), status: run.status.name() });
-        }
-        if run.status.open() {
-            self.gone(&dir, &run.id, &mut Vec::new())?;
-            let mut fold = Fold::default();
-            let sealing = self.sealing(&run.id);
-            let recovered =
-                journal::recover(&self.vfs, &dir, None, &sealing, |record| fold.take::<OpenError>(record))?;
-            let (mut journal, mut file) = (recovered.journal, recovered.file);
-            let cancelled = Event::from(RunCancelled { resumable: true, signal: None });
-            journal.append(cancelled.kind(), self.clock.now_ms(), &cancelled)?;
-            if let Some(batch) = journal.take_batch() {
-                file.commit(&batch)?;
+        let dir = self.project.run_dir(&id);
+        let run = match self.fold_in(&dir) {
+            Ok(Some(run)) if run.status.open() => run,
+            Ok(_) => return Ok(()),
+            Err(_) if self.is_known_closed(feature, &id) => return Ok(()),
+            // It stays where it is, for `sage verify`.
+            Err(_) if request.replace => return self.gone(&dir, &id, &mut Vec::new()),
+            Err(cause) => {
+                let (feature, run, cause) = (feature.clone(), id, Box::new(cause));
+                return Err(OpenError::Obscured { feature, run, cause });
             }
+        };
+        if !request.replace {
+            return Err(OpenError::Open { feature: feature.clone(), status: run.status.name() });
+        }
+        self.gone(&dir, &id, &mut Vec::new())?;
+        let (mut fold, sealing) = (Fold::default(), self.sealing(&id));
+        let recovered =
+            journal::recover(&self.vfs, &dir, None, &sealing, |record| fold.take::<OpenError>(record))?;
+        let (mut journal, mut file) = (recovered.journal, recovered.file);
+        let cancelled = Event::from(RunCancelled { resumable: true, signal: None });
+        journal.append(cancelled.kind(), self.clock.now_ms(), &cancelled)?;
+        if let Some(batch) = journal.take_batch() {
+            file.commit(&batch)?;
         }
         Ok(())
+    }
+
+    /// The run in `dir`; `None` if nothing of it was recorded yet.
+    fn fold_in(&self, dir: &Path) -> Result<Option<Run>, OpenError> {
+        let mut fold = Fold::default();
+        journal::check(self.vfs.as_ref(), dir, None, |record| fold.take::<OpenError>(record))?;
+        Ok(fold.finish().ok())
+    }
+
+    /// Whether our checkpoint says that the run has ended.
+    fn is_known_closed(&self, feature: &str, id: &str) -> bool {
+        let loaded = self.own_checkpoint(feature).ok().flatten();
+        let doc = loaded.map(|loaded| loaded.doc).filter(|doc| text(doc, "runId").as_deref() == Some(id));
+        let status = doc.and_then(|doc| text(&doc, "status"));
+        status.is_some_and(|status| !matches!(status.as_str(), "running" | "paused"))
     }
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::{Engine, OpenError};
 use crate::checkpoint::{self, CheckpointError};
-use crate::registry;
 use crate::vfs;
 
 /// Damaged checkpoints of one feature that are kept; more say no more.
@@ -38,18 +37,14 @@ impl Engine {
     }
 
     /// What shows that there was a run, although nothing of it can be read.
-    fn garbled(&self, feature: &str) -> Option<String> {
+    pub(super) fn garbled(&self, feature: &str) -> Option<String> {
         let path = self.project.checkpoint(feature);
         let unreadable = match checkpoint::load(self.vfs.as_ref(), &path) {
             Err(CheckpointError::Missing { .. }) | Ok(_) => None,
             Err(error) => Some(error.to_string()),
         };
-        let state = self.project.state();
-        let named = || {
-            let entry = registry::read(&state).0.into_iter().find(|entry| entry.feature == feature);
-            let run = entry.map(|entry| entry.run_id).or_else(|| Some(self.records().get(feature)?.run))?;
-            Some(format!("its run was `{run}`, whose journal cannot be read"))
-        };
+        let named =
+            || self.listed(feature).map(|run| format!("its run was `{run}`, whose journal cannot be read"));
         unreadable.or_else(named)
     }
 
@@ -60,7 +55,12 @@ impl Engine {
             Ok(_) | Err(CheckpointError::Missing { .. } | CheckpointError::NewerVersion { .. }) => {
                 return Ok(());
             }
-            Err(_) => {}
+            Err(error) => {
+                // Nobody can say what is in it: it may be as good as ever.
+                if let Some(errno) = error.io().and_then(io::Error::raw_os_error) {
+                    return Err(io::Error::from_raw_os_error(errno));
+                }
+            }
         }
         for path in [path.clone(), checkpoint::backup_path(&path)] {
             if self.vfs.exists(&path)? {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::blobs::Blobs;
 use crate::checkpoint::{Loaded, Source};
+use crate::image::pointers::pointer;
 use crate::results::pack;
 
 /// Phase id -> operation id -> result.
@@ -96,10 +97,9 @@ pub(super) fn digests(doc: &Map<String, Value>, phases: &Phases) -> BTreeMap<Str
 
 fn results(value: Option<&Value>, shelf: Shelf<'_>) -> Option<BTreeMap<String, Payload>> {
     let value = value?;
-    let pointed = value.get("blob").and_then(Value::as_str).filter(|_| value.get("bytes").is_some());
-    let loaded = match pointed {
+    let loaded = match pointer(value) {
         Some(sha) => {
-            let bytes = shelf.old.get(&sha.parse::<Digest>().ok()?).ok()?;
+            let bytes = shelf.old.get(&sha).ok()?;
             let wrapped: Value = serde_json::from_slice(&bytes).ok()?;
             wrapped.get(0)?.clone()
         }

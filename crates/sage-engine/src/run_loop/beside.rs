@@ -46,7 +46,7 @@ impl RunLoop {
         let (State::Running(running), Some(hedge)) = (&step.state, self.run.operation(id).hedge) else {
             return Ok(());
         };
-        let newest = step.attempts == attempt && self.live.contains_key(&(id, attempt));
+        let newest = step.attempts == attempt && self.live.get(&(id, attempt)).is_some_and(|live| !live.done);
         let asks = self.run.asks_of(id).next().is_some();
         if asks {
             self.timers.arm(Instant::now() + HEDGE_AGAIN, Timer::Hedge(id, attempt));
@@ -90,7 +90,7 @@ impl RunLoop {
             return Ok(());
         }
         let idle = live.last_progress.elapsed();
-        if live.ends.is_some() || live.stop.get() != Stop::No {
+        if live.ends.is_some() || live.done || live.stop.get() != Stop::No {
             return Ok(());
         }
         if idle < after {

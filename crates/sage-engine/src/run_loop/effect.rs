@@ -13,10 +13,13 @@ use super::{Input, Live, RunLoop};
 use crate::control;
 use crate::inbox::Wake;
 use crate::limits::Permit;
-use crate::perform::{Attempt, Checks, Ended};
+use crate::perform::{Attempt, Checks, Ended, Unkept};
 use crate::prepare::{Facts, Wanted};
 use crate::project::Project;
 use crate::trouble::{Obstacle, Trouble};
+
+/// Of a result that cannot be stored, where nobody wants to wait: some seconds.
+const UNKEPT_TRIES: usize = 3;
 
 pub(super) enum Effect {
     /// Start an attempt whose intent is durable.
@@ -107,6 +110,7 @@ impl RunLoop {
             permit,
             ends: None,
             given_up: false,
+            done: false,
             again: hedged.then(|| (call.clone(), checks.clone())),
         };
         // Given up between its intent and now: it ends before it begins, by the same way as all others.
@@ -166,7 +170,12 @@ impl RunLoop {
                 drop(progress.try_send(Input::Progress(id, attempt, reports.keep(what))));
             }),
         };
+        let (no_wait, sender) = (self.options.no_wait, self.sender.clone());
+        // One that the loop is too busy for is told again with the next try.
+        let tell =
+            move |trouble: &Trouble| drop(sender.try_send(Input::Unkept(id, attempt, trouble.clone())));
         Attempt {
+            unkept: Unkept { tell: Box::new(tell), tries: no_wait.then_some(UNKEPT_TRIES) },
             executor: self.around.executor.clone(),
             blobs: self.around.blobs.clone(),
             evaluator: self.around.evaluator.clone(),

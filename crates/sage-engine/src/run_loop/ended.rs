@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use sage_core::digest::Digest;
 use sage_core::event::{
     Aside, Crowded, End, Estimate, Filtered, PhaseRestarted, RetryLevel, StepCharged, StepFinished,
     StepParked, StepRetried,
@@ -38,12 +39,20 @@ pub(super) struct Over {
     pub crowded: Option<Crowded>,
     aside: Option<Aside>,
     cause: Option<Cause>,
+    looked: Option<Digest>,
+}
+
+impl Over {
+    /// An agent that tells no usage has done its work all the same.
+    pub fn worked(&self) -> bool {
+        !self.usage.is_empty() || self.estimate.is_some()
+    }
 }
 
 impl RunLoop {
     pub(super) fn ended(&mut self, id: StepId, attempt: u32, ended: Ended) -> Result<(), LoopError> {
         let Some(live) = self.live.remove(&(id, attempt)) else { return Ok(()) };
-        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside, cause } = ended;
+        let Ended { end, usage, refusal, filtered, estimate, obstacle, aside, cause, looked } = ended;
         if obstacle.is_none() && !matches!(end, End::Stopped) {
             self.relieve();
         }
@@ -53,7 +62,8 @@ impl RunLoop {
         let thought = live.thought + live.asking_since.map_or(Duration::ZERO, |since| since.elapsed());
         let ms = live.since.elapsed().saturating_sub(thought).as_millis() as u64;
         let crowded = Crowded::of(live.crowd.total());
-        let over = Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside, cause };
+        let over =
+            Over { id, attempt, ms, usage, refusal, filtered, estimate, crowded, aside, cause, looked };
         self.report(&live, &end, &over);
         let (ends, given_up) = (live.ends.clone(), live.given_up);
         drop(live);
@@ -141,6 +151,13 @@ impl RunLoop {
 
     fn failed(&mut self, over: Over, failure: Failure) -> Result<(), LoopError> {
         let id = over.id;
+        // The step did well; that its check does not hold any more is for a person.
+        if over.cause == Some(Cause::Answer)
+            && self.run.step(id).checked.as_ref().is_some_and(|checked| checked.kept.is_some())
+        {
+            let Failure { class, message, partial, .. } = failure;
+            return self.finish(over, End::Failed { class, message, partial });
+        }
         let targets = if failure.class.refused() { self.run.targets_of(id) } else { Vec::new() };
         if !targets.is_empty() {
             self.gate.shut(targets.into_iter().filter(|target| target.starts_with("provider:")));
@@ -202,8 +219,10 @@ impl RunLoop {
         let (filtered, estimate) = (over.filtered, over.estimate.filter(|_| over.usage.is_empty()));
         let (crowded, aside) = (over.crowded, over.aside.filter(|_| matches!(end, End::Succeeded { .. })));
         let cause = over.cause.filter(|_| matches!(end, End::Failed { .. }));
+        let looked = over.looked;
         let finished = StepFinished::new(step, over.attempt, end, over.ms, over.usage);
-        let seq = self.emit(StepFinished { spent, filtered, estimate, crowded, aside, cause, ..finished })?;
+        let seq =
+            self.emit(StepFinished { spent, filtered, estimate, crowded, aside, cause, looked, ..finished })?;
         self.keep_after(seq, over.id);
         Ok(())
     }

@@ -26,6 +26,10 @@ impl RunLoop {
                 self.take_reports(id, attempt)?;
                 self.ended(id, attempt, ended)
             }
+            Input::Unkept(id, attempt, trouble) => {
+                self.unkept(id, attempt, trouble);
+                Ok(())
+            }
             Input::Asked(id, attempt, asked) => {
                 self.take_reports(id, attempt)?;
                 self.asked(id, attempt, *asked)

@@ -72,7 +72,7 @@ use crate::output::Outputs;
 use crate::perform::{Checks, Ended};
 use crate::prepare::Prepared;
 use crate::teller::Teller;
-use crate::trouble::Refused;
+use crate::trouble::{Refused, Trouble};
 use crate::vfs::Vfs;
 use attention::Attention;
 pub use commit::CommitMode;
@@ -173,6 +173,8 @@ pub(crate) enum Input {
     Restored(StepId, Box<reuse::Restored>),
     Progress(StepId, u32, Progress),
     Ended(StepId, u32, Ended),
+    /// An attempt has done its work, and its result cannot be stored for now.
+    Unkept(StepId, u32, Trouble),
     Asked(StepId, u32, Box<asks::Asked>),
     /// An attempt waits until everything that it reported has been taken in.
     CaughtUp(StepId, u32, oneshot::Sender<()>),
@@ -214,6 +216,8 @@ struct Live {
     ends: Option<Ends>,
     /// Its step has been settled without it.
     given_up: bool,
+    /// Its work is done; only its result is still to be stored.
+    done: bool,
     /// What another attempt beside it would do; only where the step is hedged.
     again: Option<(Box<StepCall>, Box<Checks>)>,
 }

@@ -73,7 +73,8 @@ impl RunLoop {
 
     fn may_yield(&self, id: StepId, live: &Live) -> bool {
         let asks = self.run.asks_of(id).next().is_some();
-        let plain = live.ends.is_none() && !live.given_up && live.stop.get() == Stop::No && !asks;
+        let plain =
+            live.ends.is_none() && !live.given_up && !live.done && live.stop.get() == Stop::No && !asks;
         let alone = self.live.keys().filter(|(step, _)| *step == id).count() == 1;
         let running = matches!(&self.run.step(id).state, State::Running(running) if !running.stopping);
         let resumes = self.run.agent_of(id).is_some_and(|agent| self.around.executor.resumes(agent));

@@ -130,7 +130,9 @@ impl RunLoop {
                 deadline_ms.map(|ms| Effect::Arm { timer: Timer::Deadline(id, attempt), at: after(ms) })
             }
             None => {
+                let kept = self.run.step(id).checked.as_ref().and_then(|checked| checked.kept.clone());
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);
+                let checks = Checks { kept, ..checks };
                 let call = self.call(id, attempt, key, start.params, start.session);
                 if self.run.alternative(id).is_some() || self.run.operation(id).agent.is_none() {
                     (started.agent, started.model) = (call.agent.clone(), call.model.clone());

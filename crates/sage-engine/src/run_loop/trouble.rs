@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! trouble  -> the step waits, nothing more starts -> all that runs has ended -> run.paused, until -> run.continued
+//! unkept   -> its attempt holds the result and stores it when it can; nothing more starts meanwhile
 //! lost     -> the step waits, nothing more starts -> all that runs has ended -> step.lost: its maker runs again
 //! ```
 //! An attempt that ends well proves that the machine has something to give again: then the rest goes on at once.
@@ -49,20 +50,32 @@ pub(crate) fn pause_before(round: usize) -> Duration {
 }
 
 impl RunLoop {
-    /// An attempt that never got to its work: its step waits, with all its tries.
+    /// An attempt that never got to its work, or whose work could not be kept: its step waits, with all its tries.
+    /// What it used is charged.
     pub(super) fn hindered(&mut self, over: Over, obstacle: Obstacle) -> Result<(), LoopError> {
         if let Obstacle::Lost(digest) = &obstacle
             && let Some(message) = self.cannot_make_again(digest)
         {
             return self.fail(over, Failure::new(FailureClass::Invalid, message));
         }
+        let nothing = (!over.worked()).then(Default::default);
+        let spent = self.spent(over.id, over.attempt, &over.usage).or(nothing);
         let Over { id, attempt, ms, usage, crowded, .. } = over;
         let (step, class, message) =
             (self.run.step(id).path.clone(), FailureClass::System, obstacle.to_string());
-        let (partial, spent) = (None, Some(Default::default()));
-        self.emit(StepParked { step, attempt, class, message, ms, usage, partial, spent, crowded })?;
+        self.emit(StepParked { step, attempt, class, message, ms, usage, partial: None, spent, crowded })?;
         self.meet(obstacle);
         Ok(())
+    }
+
+    /// The attempt holds its result. Whatever else was started now could not be kept either.
+    pub(super) fn unkept(&mut self, id: StepId, attempt: u32, trouble: Trouble) {
+        let Some(live) = self.live.get_mut(&(id, attempt)) else { return };
+        if !std::mem::replace(&mut live.done, true) {
+            let (step, cause) = (&self.run.step(id).path, &trouble.cause);
+            self.say(format!("warning: cannot store the result of `{step}`: {cause}; retrying"));
+        }
+        self.meet(Obstacle::Trouble(trouble));
     }
 
     /// A step that could not even be prepared: nothing has happened to it.

@@ -92,7 +92,9 @@ fn end_of(run: &Run) -> Option<Ended> {
         format!("{} ({class})", step.path)
     };
     let steps: Vec<String> = run.live_steps().filter(failed).take(NAMED).map(named).collect();
-    let why: Vec<String> = steps.into_iter().chain(run.shortfalls().into_iter().take(NAMED)).collect();
+    // A check that failed is among the steps.
+    let shortfalls = run.shortfalls().into_iter().filter(|why| !why.ends_with(" failed"));
+    let why: Vec<String> = steps.into_iter().chain(shortfalls.take(NAMED)).collect();
     let steps = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
     Some(Ended::Short(format!("the run of `{}` ended {what}{steps}", run.feature)))
 }

@@ -137,8 +137,13 @@ impl Vfs for DiskFs {
     }
 
     fn read(&self, path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
+        let file = open_regular(path, OFlags::RDONLY)?;
+        if file.metadata()?.len() > cap_bytes {
+            return Err(too_large(path, cap_bytes));
+        }
         let mut bytes = Vec::new();
-        open_regular(path, OFlags::RDONLY)?.take(cap_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        // Counted while reading, too: the file may grow.
+        file.take(cap_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > cap_bytes {
             return Err(too_large(path, cap_bytes));
         }

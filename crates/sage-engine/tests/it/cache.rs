@@ -124,7 +124,7 @@ fn what_is_too_old_is_made_again() {
 
 // covers: R11
 #[test]
-fn a_damaged_entry_is_removed_told_and_made_again() {
+fn a_damaged_entry_is_told_and_made_again() {
     let disk = SimFs::new(1);
     let mut world = World::new(Arc::new(disk.clone()));
     world.cache = true;

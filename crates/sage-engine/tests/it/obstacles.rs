@@ -422,3 +422,49 @@ phases:
     let leaves = ["fan/each[0]/a/leaf", "fan/each[1]/a/leaf"].map(|path| world.begun(path));
     assert_eq!((leaves, world.begun("last/done")), ([2, 2], 1));
 }
+
+/// A turn of an agent costs money: it is not thrown away because its result finds no room.
+// covers: R15, R18
+#[test]
+fn work_that_is_done_is_kept_until_there_is_room_for_its_result() {
+    let text = "
+name: t
+budget: 1000k
+phases:
+  - id: p
+    operations:
+      - { id: a, type: agent, agent: fake, prompt: 'ms=20 big=90000 usage=7' }
+      - { id: b, type: agent, agent: fake, prompt: 'ms=20 usage=5' }
+";
+    for no_wait in [false, true] {
+        let (disk, world) = world();
+        let (run, room_at) = world.live(async || {
+            let request = StartRequest { no_wait, ..world.request(text) };
+            let owned = world.engine().start(request).unwrap();
+            let filling = async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                // Enough for records, too little for the blob.
+                disk.set_capacity(Some(60_000));
+                tokio::time::sleep(Duration::from_secs(if no_wait { 20 } else { 120 })).await;
+                disk.set_capacity(None);
+            };
+            let (run, ()) = tokio::join!(owned.drive(), filling);
+            (run.unwrap(), world.now_ms())
+        });
+        assert_eq!(failures(&world), 0);
+        if no_wait {
+            assert!(
+                matches!(run.status, Status::Paused { reason: PauseReason::Storage, .. }),
+                "{:?}",
+                run.status
+            );
+            assert_eq!(run.ledger.node("run").unwrap().settled.tokens, 12, "what was used is charged");
+            assert_eq!(world.go_on().status, SUCCEEDED);
+            continue;
+        }
+        assert_eq!(run.status, SUCCEEDED, "{:?}", sage_core::wire::errors(&run));
+        assert!(room_at > 1_100_000, "{room_at}");
+        assert_eq!((world.begun("p/a"), world.begun("p/b")), (1, 1), "each turn is paid for once");
+        assert_eq!(run.ledger.node("run").unwrap().settled.tokens, 12);
+    }
+}

@@ -10,6 +10,7 @@ use super::project::Project;
 use super::settings::{self, Setting};
 use super::spec::METHOD;
 use crate::finding::{Claim, Finding, Report};
+use crate::plain;
 use crate::request::{Request, Trouble};
 use crate::research::Command;
 
@@ -76,8 +77,7 @@ fn ops(project: &Project) -> Vec<Ops> {
     let mut found = Vec::new();
     for path in paths {
         let Some(sort) = sort(&path) else { continue };
-        let small = std::fs::metadata(root.join(&path)).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
-        let text = std::fs::read_to_string(root.join(&path)).ok().filter(|_| small).unwrap_or_default();
+        let text = plain::text(root, Path::new(&path), MAX_BYTES).unwrap_or_default();
         found.push(Ops { path, sort, text });
     }
     found

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path};
 
+use crate::plain;
+
 /// What can be said about one piece of evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -27,7 +29,9 @@ pub fn standing(project: &Path, evidence: &str) -> Standing {
         (false, _) => Standing::Missing(format!("`{path}` is not in the project")),
         (true, None) => Standing::There,
         (true, Some(line)) => {
-            let count = std::fs::read(&file).map_or(0, |bytes| lines(&bytes));
+            let file = plain::open_in(project, Path::new(path));
+            let bytes = file.and_then(|file| plain::read(file, plain::MOST_BYTES));
+            let count = bytes.map_or(0, |bytes| lines(&bytes));
             match line {
                 1.. if line <= count => Standing::There,
                 _ => Standing::Missing(format!("`{path}` has {count} lines, not {line}")),

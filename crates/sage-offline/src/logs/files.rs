@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::plain;
 use crate::research::children;
 
 /// Of one file, from its end.
@@ -101,7 +102,7 @@ fn sort(path: &str) -> Option<Sort> {
 
 /// The last part of a file, from the start of a line, with that line's number.
 fn tail(path: &Path) -> Option<(String, usize)> {
-    let mut file = File::open(path).ok()?;
+    let mut file = plain::open(path)?;
     let length = file.metadata().ok()?.len();
     let skipped = length.saturating_sub(MAX_BYTES);
     let mut first_line = 1;

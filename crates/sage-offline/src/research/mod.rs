@@ -21,7 +21,9 @@ mod standards;
 pub(crate) mod tests;
 
 pub use commands::{Command, Commands, all_commands, commands};
-pub(crate) use commands::{belongs_to_root, folders, python_build};
+pub(crate) use commands::{
+    JUSTFILES, MAKEFILES, MAX_FOLDERS, belongs_to_root, folders, python_build, recipe_of,
+};
 pub use dependencies::{Package, packages};
 pub use places::Places;
 pub(crate) use places::children;

@@ -81,22 +81,31 @@ impl Family {
         }
     }
 
-    /// What stands in a recipe that runs this language's tool.
-    pub fn words(self, what: &str) -> &'static [&'static str] {
+    /// The tools of this language: words that stand in a command which runs one of them.
+    pub fn tools(self, what: &str) -> &'static [&'static str] {
         match (self, what) {
-            (Family::Rust, "build") => &["cargo build", "cargo b "],
-            (Family::Rust, _) => &["cargo test", "cargo nextest", "cargo t "],
+            (Family::Rust, "build") => &["cargo build", "cargo b"],
+            (Family::Rust, _) => &["cargo test", "cargo nextest", "cargo t"],
             (Family::Go, "build") => &["go build"],
             (Family::Go, _) => &["go test", "gotestsum"],
             (Family::Node, "build") => {
                 &["run build", "run compile", "yarn build", "pnpm build", "vite build"]
             }
-            (Family::Node, _) => {
-                &["npm test", "run test", "yarn test", "pnpm test", "jest", "vitest", "node --test"]
-            }
+            (Family::Node, _) => &[
+                "npm test",
+                "npm t",
+                "run test",
+                "yarn test",
+                "pnpm test",
+                "bun test",
+                "jest",
+                "vitest",
+                "mocha",
+                "node --test",
+            ],
             (Family::Python, "build") => &["compileall", "-m build"],
-            (Family::Python, _) => &["pytest", "unittest", "tox", "nox"],
-            (Family::Jvm, _) => &["mvn", "gradle"],
+            (Family::Python, _) => &["pytest", "py.test", "unittest", "tox", "nox"],
+            (Family::Jvm, _) => &["mvn", "mvnw", "gradle", "gradlew"],
             (Family::Wrapper | Family::Other(_), _) => &[],
         }
     }
@@ -109,7 +118,10 @@ impl Family {
             Family::Rust => file.path.split('/').rev().nth(1) == Some("tests"),
             Family::Go => stem.ends_with("_test"),
             Family::Python => stem.starts_with("test_") || stem.ends_with("_test"),
-            Family::Node => stem.ends_with(".test") || stem.ends_with(".spec"),
+            Family::Node => {
+                let folder = file.path.split('/').rev().skip(1).any(|part| part == "__tests__");
+                stem.ends_with(".test") || stem.ends_with(".spec") || folder
+            }
             Family::Jvm => stem.ends_with("Test") || stem.ends_with("Tests") || stem.ends_with("Spec"),
             _ => {
                 let ends = ["_test", "_spec", "Test", "Tests"];

@@ -4,10 +4,13 @@
 //!   params.commands, [checks] of sage.toml, or the project's files  ->  child process  ->  output  ->  verdict
 //! ```
 //! `passed` is true only if all of it ran and said so, and false only if a program said no. No command, a program that is
-//! not installed, no tests, tests that no command runs, no end in time: `passed` is null, with the reason.
+//! not installed, no sign of a test, tests that no command runs, a command that is not what it was when the run began,
+//! no end in time: `passed` is null, with the reason. Of commands that a person named, the exit code tells.
 
 mod baseline;
 mod child;
+mod commit;
+mod decides;
 mod failures;
 mod family;
 mod order;
@@ -28,6 +31,7 @@ use crate::walk::Tree;
 pub use baseline::Baseline;
 use order::{Chosen, Order};
 use verdict::{Ran, Verdict};
+use weakened::Earlier;
 
 /// Without `params.timeoutMs`: what a whole workflow has by default.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -42,23 +46,27 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
         return Ok(Verdict::nothing(format!("Nothing to run: {why}.")).into_result());
     }
     let chosen = order::chosen(request, what, &tree)?;
-    if let Some(why) = request.doubt.as_ref().filter(|_| !order::names_its_own(request)) {
+    let doubt = request.doubt.as_ref().filter(|_| !order::names_its_own(request));
+    if let Some(why) = request.unplaced.as_ref().or(doubt) {
         return Ok(Verdict::not_made(why.clone()).into_result());
     }
+    let earlier = Earlier::of(request);
     let verdict = match chosen {
         Chosen::Nothing => {
-            Verdict::nothing(format!("Nothing to run: sage.toml says that there is no {what} command."))
+            Verdict::declined(format!("Nothing to run: sage.toml says that there is no {what} command."))
         }
         Chosen::Named(orders) => {
             let ran = run_all(&orders, &request.project, limit(request))?;
-            Verdict::of(what, &ran, &request.project)
+            let mut verdict = Verdict::of(what, &ran, &request.project);
+            verdict.doubt_all(&earlier.changed_commands(&tree, what, &orders, &[]));
+            verdict
         }
         Chosen::Found(orders) if part.is_some_and(|part| is_absent(&tree, part, &orders)) => {
             Verdict::nothing(format!("Nothing to run: the project has no {}.", order::part_name(request)))
         }
-        Chosen::Found(orders) => found(request, what, &tree, orders)?,
+        Chosen::Found(orders) => found(request, what, &tree, orders, &earlier)?,
     };
-    Ok(judged(request, what, verdict).into_result())
+    Ok(judged(request, what, verdict, &earlier).into_result())
 }
 
 /// The project has no such part. What can be run says more than what can be seen, but for a user interface, which would
@@ -67,9 +75,19 @@ fn is_absent(tree: &Tree, part: Side, orders: &[Order]) -> bool {
     !parts::has(tree, part) && (part == Side::Frontend || orders.is_empty())
 }
 
-/// The commands of the project's files: as many as there are, and what they leave out.
-fn found(request: &Request, what: &str, tree: &Tree, orders: Vec<Order>) -> Result<Verdict, Trouble> {
+/// The commands of the project's files, those that were known when the run began among them, and what they leave out.
+fn found(
+    request: &Request,
+    what: &str,
+    tree: &Tree,
+    mut orders: Vec<Order>,
+    earlier: &Earlier,
+) -> Result<Verdict, Trouble> {
     let (project, limit) = (&request.project, limit(request));
+    let (all, part) = (order::all(tree, what), order::part(request)?);
+    let then: Vec<Order> = earlier.commands(what).iter().map(Order::from).collect();
+    let hidden = weakened::hidden(&order::select(&then, tree, what, part), &orders, &all);
+    orders.extend(hidden);
     let (narrowed, mut note) = match request.operation.as_str() {
         "test.regression" => related::narrowed(request, tree, orders.clone()),
         _ => (orders.clone(), String::new()),
@@ -84,12 +102,13 @@ fn found(request: &Request, what: &str, tree: &Tree, orders: Vec<Order>) -> Resu
         verdict.add_note(&note);
     }
     if what == "test" {
-        let part = order::part(request)?;
-        uncovered::uncovered(tree, &orders, part).iter().for_each(|why| verdict.doubt(why));
-        if let Some(why) = weakened::commands(request, &orders) {
-            verdict.doubt(&why);
+        let uncovered = uncovered::uncovered(tree, &orders, part);
+        verdict.doubt_all(&uncovered);
+        if !uncovered.is_empty() {
+            verdict.offer(&ran);
         }
     }
+    verdict.doubt_all(&earlier.changed_commands(tree, what, &orders, &all));
     if orders.is_empty() {
         let of = if part_is_all(request) {
             String::new()
@@ -102,30 +121,51 @@ fn found(request: &Request, what: &str, tree: &Tree, orders: Vec<Order>) -> Resu
 }
 
 /// What is said at the end, whatever was run.
-fn judged(request: &Request, what: &str, mut verdict: Verdict) -> Verdict {
-    if request.operation == "test.run"
+fn judged(request: &Request, what: &str, mut verdict: Verdict, earlier: &Earlier) -> Verdict {
+    // The tests may have written files; the tree that was read before does not matter here.
+    if what == "test"
         && verdict.passed == Some(true)
-        && let Some(why) = weakened::tests(request)
+        && let Ok(tree) = Tree::read(&request.project)
+        && let Some(why) = earlier.fewer_tests(&tree)
     {
         verdict.doubt(&why);
     }
     if request.operation == "test.regression" {
         related::compare(&mut verdict, request);
     }
-    if !verdict.ran && verdict.passed.is_none() && !verdict.is_nothing() {
-        let table = if part_is_all(request) {
-            "checks".to_string()
-        } else {
-            format!("checks.{}", order::part_name(request))
-        };
-        let it = if verdict.names_commands() {
-            "Install what is missing, or name another command"
-        } else {
-            "Name it"
-        };
-        verdict.add_note(&format!("{it} in sage.toml: [{table}] {what} = \"<command>\"."));
+    if verdict.passed.is_none() && !verdict.is_nothing() {
+        let hint = hint(request, what, &verdict);
+        verdict.add_note(&hint);
     }
     verdict
+}
+
+/// How a person can name the command.
+fn hint(request: &Request, what: &str, verdict: &Verdict) -> String {
+    let table = if part_is_all(request) {
+        "checks".to_string()
+    } else {
+        format!("checks.{}", order::part_name(request))
+    };
+    if let Some(lines) = verdict.offered() {
+        let lines: Vec<String> = lines.iter().map(|line| Value::from(line.as_str()).to_string()).collect();
+        let value = if lines.len() == 1 { lines[0].clone() } else { format!("[{}]", lines.join(", ")) };
+        return format!(
+            "To go by the exit code alone, name the command in sage.toml: [{table}] {what} = {value}."
+        );
+    }
+    match (verdict.ran, verdict.names_commands()) {
+        (true, _) if verdict.found_none() => {
+            format!("If there is nothing to run, say so in sage.toml: [{table}] {what} = false.")
+        }
+        (true, _) => String::new(),
+        (false, true) => {
+            format!(
+                "Install what is missing, or name another command in sage.toml: [{table}] {what} = \"<command>\"."
+            )
+        }
+        (false, false) => format!("Name it in sage.toml: [{table}] {what} = \"<command>\"."),
+    }
 }
 
 fn part_is_all(request: &Request) -> bool {

@@ -8,10 +8,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::baseline::Known;
 use super::family::Family;
 use crate::parts::{self, Side};
 use crate::request::{Request, Trouble};
 use crate::research;
+use crate::shell::{self, Words};
 use crate::walk::Tree;
 
 /// One command line in one folder.
@@ -59,7 +61,24 @@ impl Order {
     }
 
     pub fn family(&self) -> Family {
-        Family::of_command(&self.line)
+        family(&self.line)
+    }
+
+    /// A person named it, in the step or in sage.toml.
+    pub fn is_named(&self) -> bool {
+        self.evidence.is_empty()
+    }
+
+    pub fn is_same(&self, other: &Order) -> bool {
+        (&self.folder, &self.line) == (&other.folder, &other.line)
+    }
+
+    /// For a shell that stands in the project.
+    pub fn shell(&self) -> String {
+        match self.folder.as_str() {
+            "" => self.line.clone(),
+            folder => format!("cd {folder} && {}", self.line),
+        }
     }
 }
 
@@ -82,7 +101,7 @@ pub fn chosen(request: &Request, what: &str, tree: &Tree) -> Result<Chosen, Trou
         Some(lines) => return Ok(Chosen::Named(lines.iter().cloned().map(plain).collect())),
         None => {}
     }
-    Ok(Chosen::Found(found(tree, what, part(request)?)))
+    Ok(Chosen::Found(select(&all(tree, what), tree, what, part(request)?)))
 }
 
 /// The step itself says what to run, so sage.toml does not matter.
@@ -90,15 +109,27 @@ pub fn names_its_own(request: &Request) -> bool {
     given(request.params.get("commands"), "").is_ok_and(|given| !given.is_empty())
 }
 
-fn found(tree: &Tree, what: &str, part: Option<Side>) -> Vec<Order> {
+/// Lines that a person named: in the step, and in sage.toml.
+pub fn named_lines(request: &Request) -> Vec<String> {
+    let given = given(request.params.get("commands"), "").unwrap_or_default();
+    let named = request.named.clone().unwrap_or_default();
+    given.into_iter().map(|order| order.line).chain(named).collect()
+}
+
+/// All commands that the project's files name for a check.
+pub fn all(tree: &Tree, what: &str) -> Vec<Order> {
     let known = research::all_commands(tree);
     let mut list = if what == "build" { known.build } else { known.test };
     if what == "build" && list.is_empty() {
         list.extend(research::python_build(tree));
     }
-    let all: Vec<Order> = list.into_iter().map(order).collect();
+    list.into_iter().map(order).collect()
+}
+
+/// Those of them that are run for a part of the project.
+pub fn select(all: &[Order], tree: &Tree, what: &str, part: Option<Side>) -> Vec<Order> {
     let orders = match part {
-        None => all,
+        None => all.to_vec(),
         Some(side) => {
             let own = |order: &&Order| parts::folder_side(&tree.root, &order.folder) == side;
             let own: Vec<Order> = all.iter().filter(own).cloned().collect();
@@ -111,6 +142,17 @@ fn found(tree: &Tree, what: &str, part: Option<Side>) -> Vec<Order> {
         }
     };
     without_repetition(orders, what, &tree.root)
+}
+
+pub fn family(line: &str) -> Family {
+    Family::of_command(line)
+}
+
+impl From<&Known> for Order {
+    fn from(known: &Known) -> Order {
+        let Known { line, folder, evidence, definition, .. } = known.clone();
+        Order { line, folder, evidence, definition }
+    }
 }
 
 fn order(command: research::Command) -> Order {
@@ -147,16 +189,41 @@ fn without_repetition(orders: Vec<Order>, what: &str, project: &Path) -> Vec<Ord
 }
 
 impl Order {
+    /// What it starts, as far as the project's files tell.
+    pub fn starts(&self) -> Vec<Words> {
+        let is_recipe = ["make ", "just "].iter().any(|tool| self.line.starts_with(tool));
+        if !is_recipe {
+            return shell::commands(&self.definition);
+        }
+        // Names before the colon are targets; only what follows a `;` there is run.
+        let line = |line: &str| match line.starts_with([' ', '\t']) {
+            true => shell::commands(line),
+            false => line.split_once(';').map_or_else(Vec::new, |(_, rest)| shell::commands(rest)),
+        };
+        self.definition.replace("\\\n", " ").lines().flat_map(line).collect()
+    }
+
     /// Its definition starts the other command, or the tool that the other one is.
     fn calls(&self, other: &Order, what: &str) -> bool {
         if self.family() != Family::Wrapper {
             return false;
         }
-        match other.family() {
-            Family::Wrapper => self.definition.contains(other.line.trim_start_matches("./")),
-            family => family.words(what).iter().any(|word| self.definition.contains(word)),
+        let started = self.starts();
+        let any = |is_it: &dyn Fn(&Words) -> bool| started.iter().any(is_it);
+        match (other.family(), other.line.strip_prefix("./")) {
+            (Family::Wrapper, Some(script)) => any(&|words| starts_script(words, script)),
+            (Family::Wrapper, None) => any(&|words| shell::runs(words, &other.line)),
+            (family, _) => any(&|words| family.tools(what).iter().any(|tool| shell::runs(words, tool))),
         }
     }
+}
+
+/// `./test.sh`, `bash test.sh`; the word `test` alone is no file.
+fn starts_script(words: &Words, script: &str) -> bool {
+    words.iter().enumerate().any(|(at, word)| {
+        word.trim_start_matches("./") == script
+            && (word.contains('/') || at == 1 && shell::is_shell(&words[0]))
+    })
 }
 
 fn given(given: Option<&Value>, what: &str) -> Result<Vec<Order>, Trouble> {

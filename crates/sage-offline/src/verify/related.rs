@@ -11,6 +11,7 @@ use super::order::Order;
 use super::verdict::Verdict;
 use crate::draft;
 use crate::git::git;
+use crate::plain;
 use crate::request::Request;
 use crate::walk::{File, Tree};
 
@@ -158,7 +159,7 @@ fn cargo(line: &str, files: &[&str], root: &Path) -> Option<String> {
 fn package(root: &Path, file: &str) -> Option<String> {
     let mut folder = Path::new(file).parent();
     while let Some(here) = folder {
-        if let Ok(text) = std::fs::read_to_string(root.join(here).join("Cargo.toml")) {
+        if let Some(text) = plain::text(root, &here.join("Cargo.toml"), plain::MOST_BYTES) {
             let manifest: toml::Table = text.parse().ok()?;
             return Some(manifest.get("package")?.get("name")?.as_str()?.to_string());
         }
@@ -168,7 +169,8 @@ fn package(root: &Path, file: &str) -> Option<String> {
 }
 
 fn node(order: &Order, files: &[&str], tree: &Tree) -> Option<String> {
-    let manifest = std::fs::read_to_string(tree.root.join(&order.folder).join("package.json")).ok()?;
+    let manifest =
+        plain::text(&tree.root, &Path::new(&order.folder).join("package.json"), plain::MOST_BYTES)?;
     let manifest: Value = serde_json::from_str(&manifest).ok()?;
     let script = manifest["scripts"]["test"].as_str().filter(|_| order.line.ends_with(" test"))?;
     let scripts = |file: &&&str| {

@@ -10,8 +10,11 @@ const NO_TESTS: &[&str] = &[
     "no tests ran",
     "no tests executed",
     "no test is available",
-    "0 examples, 0 failures",
+    "no tests were executed",
+    "tests are skipped.",
+    "result: notests",
     ":test no-source",
+    ":test skipped",
 ];
 
 /// What make says when a target has nothing to do, or a file has its name.

@@ -3,7 +3,12 @@ use tempfile::TempDir;
 
 use super::failures;
 use super::*;
+use crate::request::Before;
 use crate::research::tests::project;
+
+mod changed;
+mod reach;
+mod shown;
 
 fn request(operation: &str, dir: &TempDir, params: Value, steps: Value) -> Request {
     let object = |value: Value| value.as_object().cloned().unwrap_or_else(Map::new);
@@ -418,53 +423,6 @@ fn git(dir: &TempDir, at_s: u64, args: &[&str]) {
     command.args(settings).args(args).current_dir(dir.path());
     command.env("GIT_COMMITTER_DATE", format!("{at_s} +0000"));
     assert!(command.output().unwrap().status.success(), "git {args:?}");
-}
-
-// covers: P4, R6
-#[test]
-fn tests_that_were_removed_or_switched_off_are_not_a_pass() {
-    let dir = python(true);
-    git(&dir, BEFORE_S, &["init", "-q"]);
-    git(&dir, BEFORE_S, &["add", "-A"]);
-    git(&dir, BEFORE_S, &["commit", "-q", "-m", "start"]);
-    let began_s = BEFORE_S + 50;
-    let check = || {
-        let request = request("test.run", &dir, json!({}), json!({}));
-        crate::perform(&Request { run_began_s: Some(began_s), ..request })
-    };
-    failed(check());
-    let path = dir.path().join("tests/test_cart.py");
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(
-        &path,
-        text.replace("    def test_total", "    @unittest.skip('later')\n    def test_total"),
-    )
-    .unwrap();
-    let told = unknown(check());
-    assert!(told.contains("1 test was removed or switched off since commit"), "{told}");
-    assert!(told.contains("switched off in `tests/test_cart.py`"), "{told}");
-    // A commit hides nothing.
-    std::fs::remove_file(&path).unwrap();
-    git(&dir, BEFORE_S, &["add", "-A"]);
-    git(&dir, BEFORE_S + 100, &["commit", "-q", "-m", "clean up"]);
-    let told = unknown(check());
-    assert!(told.contains("1 test was removed or switched off since commit"), "{told}");
-}
-
-// covers: P4
-#[test]
-fn a_command_that_was_made_harmless_is_not_a_pass() {
-    let dir = project(&[("Makefile", "test:\n\t./all.sh\n"), ("all.sh", "exit 1\n")]);
-    git(&dir, BEFORE_S, &["init", "-q"]);
-    git(&dir, BEFORE_S, &["add", "-A"]);
-    git(&dir, BEFORE_S, &["commit", "-q", "-m", "start"]);
-    std::fs::write(dir.path().join("Makefile"), "test:\n\ttrue\n").unwrap();
-    let told = unknown(ask("test.run", &dir, json!({}), json!({})));
-    assert!(told.contains("What `make test` does was changed since commit"), "{told}");
-    let trivial = project(&[("package.json", "{\"scripts\": {\"test\": \"exit 0\"}}")]);
-    assert!(
-        unknown(ask("test.run", &trivial, json!({}), json!({}))).starts_with("No test command was found.")
-    );
 }
 
 // covers: R6

@@ -12,6 +12,8 @@ use super::signs;
 /// What a person needs to see of an output.
 const TAIL_LINES: usize = 40;
 const TAIL_CHARS: usize = 4_000;
+const NONE: &str = "it found no tests to run";
+const SILENT: &str = "it ended with exit code 0, but its output shows no test that ran";
 
 /// One command: how it ended, or why it did not begin.
 #[derive(Clone, Debug, Default)]
@@ -54,17 +56,24 @@ impl Ran {
         }
         let none = counts.is_some_and(|counts| counts.ran == 0) || signs::no_tests(output);
         if what == "test" && none && !ran_some && !self.names_failures(project) {
-            return Outcome::Unknown("it found no tests to run".to_string());
+            return Outcome::Unknown(NONE.to_string());
         }
         match (ended.exit_code, ended.signal) {
             (Some(0), _) => match self.contradiction(what, project) {
                 Some(why) => Outcome::Unknown(why),
+                None if what == "test" && self.is_silent() => Outcome::Unknown(SILENT.to_string()),
                 None => Outcome::Passed,
             },
             // Somebody else ended it: memory, or a person.
             (None, Some(9 | 15)) if !failed => Outcome::Unknown("it was killed".to_string()),
             _ => Outcome::Failed,
         }
+    }
+
+    /// It was looked up, and nothing that it printed tells of a test.
+    fn is_silent(&self) -> bool {
+        let shows = |ended: &Ended| failures::shows_tests(&ended.output);
+        !self.order.is_named() && !self.ended.as_ref().is_some_and(shows)
     }
 
     /// It ended well and says that something did not.
@@ -100,7 +109,8 @@ impl Ran {
     /// It ran no test of those that were chosen.
     pub fn found_none(&self) -> bool {
         let output = self.ended.as_ref().map(|ended| ended.output.as_str()).unwrap_or_default();
-        self.counts().map_or_else(|| signs::no_tests(output), |counts| counts.ran == 0)
+        let none = self.counts().map_or_else(|| signs::no_tests(output), |counts| counts.ran == 0);
+        none || !failures::shows_tests(output)
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -153,8 +163,14 @@ pub struct Verdict {
     pub summary: String,
     pub failures: Vec<Failure>,
     commands: Vec<Value>,
+    /// Command lines that a person may name instead: one of them ended well and that was not enough.
+    offer: Option<Vec<String>>,
+    /// A command says itself that there were no tests.
+    found_none: bool,
     /// There is nothing that could be checked here.
     nothing: bool,
+    /// A person said so.
+    declined: bool,
 }
 
 impl Verdict {
@@ -180,13 +196,20 @@ impl Verdict {
             summary: sentence(what, ran, &outcomes, &failures),
             failures,
             commands: pairs().map(|(ran, outcome)| ran.to_json(outcome)).collect(),
-            nothing: false,
+            offer: outcomes.contains(&Outcome::Unknown(SILENT.to_string())).then(|| lines(ran)),
+            found_none: outcomes.contains(&Outcome::Unknown(NONE.to_string())),
+            ..Verdict::default()
         }
     }
 
-    /// There is nothing to check, for a reason that somebody has given or that can be seen.
+    /// There is nothing to check, for a reason that can be seen.
     pub fn nothing(summary: String) -> Verdict {
         Verdict { summary, nothing: true, ..Verdict::default() }
+    }
+
+    /// There is nothing to check: a person said so.
+    pub fn declined(summary: String) -> Verdict {
+        Verdict { declined: true, ..Verdict::nothing(summary) }
     }
 
     /// Nothing was run, and something should have been.
@@ -196,6 +219,18 @@ impl Verdict {
 
     pub fn names_commands(&self) -> bool {
         !self.commands.is_empty()
+    }
+
+    pub fn offer(&mut self, ran: &[Ran]) {
+        self.offer = (!ran.is_empty()).then(|| lines(ran));
+    }
+
+    pub fn offered(&self) -> Option<&[String]> {
+        self.offer.as_deref()
+    }
+
+    pub fn found_none(&self) -> bool {
+        self.found_none
     }
 
     pub fn is_nothing(&self) -> bool {
@@ -214,6 +249,10 @@ impl Verdict {
         self.add_note(why);
     }
 
+    pub fn doubt_all(&mut self, why: &[String]) {
+        why.iter().for_each(|why| self.doubt(why));
+    }
+
     pub fn into_result(self) -> Value {
         let mut result = json!({"ran": self.ran, "passed": self.passed, "commands": self.commands,
             "summary": self.summary, "failures": self.failures,
@@ -221,8 +260,15 @@ impl Verdict {
         if self.nothing {
             result["applies"] = json!(false);
         }
+        if self.declined {
+            result["declined"] = json!(true);
+        }
         result
     }
+}
+
+fn lines(ran: &[Ran]) -> Vec<String> {
+    ran.iter().map(|ran| ran.order.shell()).collect()
 }
 
 /// `12 tests ran, 1 failed: test_a (tests/test_a.py:3). Commands: `pytest` (1.2 s, exit code 1).`

@@ -1,71 +1,150 @@
 //! Whether the checks themselves were made weaker while the run was under way: tests that are gone or switched off, a
-//! command that does something else now. Compared with the project as it was when the run began, or in a worktree
-//! with the commit that it was at.
+//! command that is gone, hidden behind another one, or decided about by other files. Compared with the project as it
+//! was when the run began, or in a worktree with the commit that it began at.
 //!
 //! Such a change can be right. Then a person says so; that the remaining tests pass does not.
 
 use std::collections::BTreeMap;
 
-use super::baseline::{self, Tests};
-use super::order::Order;
+use super::baseline::{self, Baseline, Known, Tests};
+use super::decides;
+use super::order::{self, Order};
+use super::{commit, family::Family};
 use crate::git::git;
 use crate::request::{Before, Request};
 use crate::walk::Tree;
 
-/// More changed files than these are not compared one by one.
-const MOST_FILES: usize = 300;
 const NAMED: usize = 3;
 const PERSON: &str = "A person must say whether that is right.";
 
-/// Fewer tests than before, or it is not known how many there were.
-pub fn tests(request: &Request) -> Option<String> {
-    let (then, now, since) = match &request.before {
-        Before::Known(known) if known.tests.is_some() => {
-            let now = Tree::read(&request.project).ok().and_then(|tree| baseline::all(&tree));
-            (known.tests.clone(), now, "the run began".to_string())
+/// How the project was before the run did something.
+pub enum Earlier {
+    /// There is no run.
+    Unasked,
+    Lost,
+    Known {
+        baseline: Box<Baseline>,
+        /// `the run began`
+        since: String,
+    },
+}
+
+impl Earlier {
+    pub fn of(request: &Request) -> Earlier {
+        match &request.before {
+            Before::Unasked => Earlier::Unasked,
+            Before::Lost => Earlier::Lost,
+            Before::Known(known) => {
+                Earlier::Known { baseline: known.clone(), since: "the run began".to_string() }
+            }
+            Before::Commit(commit) => match commit::baseline(request, commit) {
+                Some(baseline) => Earlier::Known {
+                    baseline: Box::new(baseline),
+                    since: format!("commit {}", short(commit)),
+                },
+                None => Earlier::Lost,
+            },
         }
-        before => match committed(request) {
-            Some((then, now, commit)) => (Some(then), Some(now), format!("commit {commit}")),
-            None if *before == Before::Unasked => return None,
-            None => (None, None, String::new()),
-        },
-    };
-    let (Some(then), Some(now)) = (then, now) else {
-        return Some(format!("It is not known which tests there were when the run began. {PERSON}"));
-    };
-    fewer(&then, &now, &since)
+    }
+
+    /// Commands for a check that were known then.
+    pub fn commands(&self, what: &str) -> &[Known] {
+        if let Earlier::Known { baseline, .. } = self { baseline.commands(what) } else { &[] }
+    }
+
+    /// Fewer tests than before, or it is not known how many there were.
+    pub fn fewer_tests(&self, tree: &Tree) -> Option<String> {
+        let lost = || Some(format!("It is not known which tests there were when the run began. {PERSON}"));
+        match self {
+            Earlier::Unasked => None,
+            Earlier::Lost => lost(),
+            Earlier::Known { baseline, since } => match (&baseline.tests, baseline::all(tree)) {
+                (Some(then), Some(now)) => fewer(then, &now, since),
+                _ => lost(),
+            },
+        }
+    }
+
+    /// What is not as it was with the commands that ran. `all` are those that the project's files name now.
+    pub fn changed_commands(&self, tree: &Tree, what: &str, ran: &[Order], all: &[Order]) -> Vec<String> {
+        let Earlier::Known { baseline, since } = self else { return Vec::new() };
+        let mut told = Vec::new();
+        for order in ran {
+            let known = match order.is_named() {
+                true => baseline.named.iter().find(|known| known.line == order.line),
+                false => baseline.commands(what).iter().find(|known| order.stands_for(known)),
+            };
+            let Some(known) = known else { continue };
+            let files = decides::changed(&known.decides, &decides::of(tree, &order.folder, &order.line));
+            if !files.is_empty() {
+                let files = listed(&files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>());
+                told.push(format!("What `{}` does was changed since {since}: {files}. {PERSON}", order.line));
+            }
+        }
+        let is_there = |known: &&Known| all.iter().any(|order| order.stands_for(known));
+        let gone = baseline.commands(what).iter().filter(|known| !is_there(known));
+        let is_looked_up = ran.iter().any(|order| !order.is_named()) || ran.is_empty();
+        told.extend(gone.filter(|_| is_looked_up).map(|known| gone_since(known, all, since)));
+        told
+    }
 }
 
-/// The tests of the files that differ from the commit of the run's beginning: then and now.
-fn committed(request: &Request) -> Option<(Tests, Tests, String)> {
-    let project = &request.project;
-    let base = base(request)?;
-    let changed = git(project, &["diff", "--name-only", "-z", "--no-renames", "--relative", &base]).ok()?;
-    let new = git(project, &["ls-files", "-z", "--others", "--exclude-standard"]).unwrap_or_default();
-    let paths = |text: &str| -> Vec<String> {
-        text.split('\0').filter(|path| baseline::is_source(path)).map(str::to_string).collect()
-    };
-    let (changed, new) = (paths(&changed), paths(&new));
-    (changed.len() <= MOST_FILES).then_some(())?;
-    let read = |path: &String| std::fs::read_to_string(project.join(path)).unwrap_or_default();
-    let show = |path: &String| git(project, &["show", &format!("{base}:./{path}")]).unwrap_or_default();
-    let then = changed.iter().map(|path| (path.clone(), baseline::tests(path, &show(path)))).collect();
-    // Tests may have moved to a file that git does not know yet.
-    let now = changed.iter().chain(&new).map(|path| (path.clone(), baseline::tests(path, &read(path))));
-    Some((then, now.collect(), short(&base).to_string()))
+/// Commands that were there, are still known, and are not run now because something new hides them.
+pub fn hidden(then: &[Order], now: &[Order], all: &[Order]) -> Vec<Order> {
+    let is_run = |order: &&Order| now.iter().any(|other| other.is_same(order));
+    let still = |order: &Order| all.iter().find(|other| other.is_same(order)).cloned();
+    then.iter().filter(|order| !is_run(order)).filter_map(still).collect()
 }
 
-/// Tests that moved are still there; one with another name is another one.
+impl Order {
+    /// The same command, or one of the same tool that runs at least as much.
+    fn stands_for(&self, known: &Known) -> bool {
+        let family = order::family(&known.line);
+        let same_place = self.folder == known.folder && self.family() == family;
+        if !same_place || family == Family::Wrapper {
+            return same_place && self.line == known.line;
+        }
+        // Python's runners find each other's tests; another interpreter is another thing.
+        let interpreter = |line: &str| line.split(" -m ").next().map(str::to_string);
+        let python = family == Family::Python && interpreter(&self.line) == interpreter(&known.line);
+        python || self.line.starts_with(&known.line)
+    }
+}
+
+fn gone_since(known: &Known, all: &[Order], since: &str) -> String {
+    let file = known.evidence.rsplit_once(':').map_or(known.evidence.as_str(), |(file, _)| file);
+    let family = order::family(&known.line);
+    let other = all
+        .iter()
+        .find(|order| order.folder == known.folder && order.family() == family && family != Family::Wrapper);
+    match other {
+        Some(order) => {
+            format!("`{}` has become `{}` since {since}. {PERSON}", known.line, order.line)
+        }
+        None => format!("`{}` (`{file}`) is gone since {since}. {PERSON}", known.line),
+    }
+}
+
+/// Tests that moved are still there, if their new file is loaded as well; one with another name is another one.
 fn fewer(then: &Tests, now: &Tests, since: &str) -> Option<String> {
     let mut left = counted(now);
     let mut gone = Vec::new();
     for (path, file) in then {
+        let pools = if baseline::is_loaded(path) { &[true][..] } else { &[false, true] };
+        let mut missing = Vec::new();
         for name in &file.names {
-            match left.get_mut(name.as_str()).filter(|count| **count > 0) {
+            let pool =
+                pools.iter().find(|pool| left.get(&(**pool, name.as_str())).is_some_and(|count| *count > 0));
+            match pool.and_then(|pool| left.get_mut(&(*pool, name.as_str()))) {
                 Some(count) => *count -= 1,
-                None => gone.push(format!("`{name}` in `{path}`")),
+                None => missing.push(name),
             }
         }
+        // A class goes with its tests, and is no test itself.
+        if missing.iter().any(|name| !name.ends_with(')')) {
+            missing.retain(|name| !name.ends_with(')'));
+        }
+        gone.extend(missing.into_iter().map(|name| format!("`{name}` in `{path}`")));
     }
     let off = |tests: &Tests| tests.values().map(|file| file.off).sum::<usize>();
     let switched = off(now).saturating_sub(off(then));
@@ -76,50 +155,25 @@ fn fewer(then: &Tests, now: &Tests, since: &str) -> Option<String> {
         gone.extend(more.map(|(path, _)| format!("switched off in `{path}`")));
     }
     (count > 0).then(|| {
-        let more =
-            if gone.len() > NAMED { format!(" and {} more", gone.len() - NAMED) } else { String::new() };
-        gone.truncate(NAMED);
         let tests = if count == 1 { "test was" } else { "tests were" };
-        format!("{count} {tests} removed or switched off since {since}: {}{more}. {PERSON}", gone.join(", "))
+        format!("{count} {tests} removed or switched off since {since}: {}. {PERSON}", listed(&gone))
     })
 }
 
-fn counted(tests: &Tests) -> BTreeMap<&str, usize> {
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
+}
+
+/// How many tests of a name are in files that are loaded by their own name, and in others.
+fn counted(tests: &Tests) -> BTreeMap<(bool, &str), usize> {
     let mut counts = BTreeMap::new();
-    for name in tests.values().flat_map(|file| &file.names) {
-        *counts.entry(name.as_str()).or_insert(0) += 1;
+    for (path, file) in tests {
+        for name in &file.names {
+            *counts.entry((baseline::is_loaded(path), name.as_str())).or_insert(0) += 1;
+        }
     }
     counts
-}
-
-/// A command that is not what it was.
-pub fn commands(request: &Request, orders: &[Order]) -> Option<String> {
-    let (order, since) = match &request.before {
-        Before::Known(known) => {
-            let is_other = |order: &&Order| {
-                let then = known.commands.get(&baseline::key(&order.folder, &order.line));
-                then.is_some_and(|then| *then != order.definition)
-            };
-            (orders.iter().find(is_other)?, "the run began".to_string())
-        }
-        _ => {
-            let base = base(request)?;
-            (changed_since(request, orders, &base)?, format!("commit {}", short(&base)))
-        }
-    };
-    Some(format!("What `{}` does was changed since {since} ({}). {PERSON}", order.line, order.evidence))
-}
-
-fn changed_since<'a>(request: &Request, orders: &'a [Order], base: &str) -> Option<&'a Order> {
-    let is_other = |order: &&Order| {
-        let file = order.evidence.rsplit_once(':').map_or("", |(file, _)| file);
-        let then = git(&request.project, &["show", &format!("{base}:./{file}")]);
-        let lines = order.definition.lines().map(str::trim).filter(|line| !line.is_empty());
-        then.is_ok_and(|then| {
-            lines.into_iter().any(|line| !then.contains(line) && !then.contains(&quoted(line)))
-        })
-    };
-    orders.iter().filter(|order| !order.definition.is_empty()).find(is_other)
 }
 
 /// Files that commits of the run changed.
@@ -136,13 +190,11 @@ fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }
 
-/// As JSON writes it.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().trim_matches('"').to_string()
-}
-
-/// The commit that HEAD was at when the run began, by git's own record of where it has been.
+/// The commit that HEAD was at when the run began: of a worktree it is known, else git's own record tells.
 fn base(request: &Request) -> Option<String> {
+    if let Before::Commit(commit) = &request.before {
+        return Some(commit.clone());
+    }
     // Git counts in seconds: what was committed in the run's first one is the run's.
     let then = request.run_began_s.map(|began_s| format!("HEAD@{{{}}}", began_s.saturating_sub(1)));
     let ask = |name: &str| git(&request.project, &["rev-parse", "--verify", "--quiet", name]).ok();

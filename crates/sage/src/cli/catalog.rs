@@ -10,12 +10,12 @@ use sage_core::event::{Frozen, FrozenProgram};
 use sage_core::port::script::Dialect;
 use sage_core::read::read_template;
 use sage_core::source::Format;
-use sage_core::template::{Kind, Template};
+use sage_core::template::{Kind, Operation, Template};
 use sage_fence::Fence;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::library::{Operations, TEMPLATES};
+use super::library::{Operations, Own, TEMPLATES};
 use super::programs;
 use crate::command_line::sage;
 
@@ -44,7 +44,7 @@ pub struct Ready {
     pub template: Template,
     pub frozen: Frozen,
     pub others: Vec<Frozen>,
-    /// The others as templates, for checks.
+    /// The others as templates, in the same order, for checks.
     pub inner: Vec<Template>,
 }
 
@@ -106,6 +106,28 @@ impl Catalog {
             Some(hint) => failure.hint(hint),
             None => failure.hint("sage templates").hint(sage("templates new").arg(name)),
         })
+    }
+
+    /// Whether a template's name or file means a file of the project.
+    pub fn is_of_project(&self, name: &str) -> bool {
+        let Ok(Place::File(path)) = self.find(name) else { return false };
+        let root = self.root.canonicalize();
+        path.canonicalize().is_ok_and(|path| root.is_ok_and(|root| path.starts_with(root)))
+    }
+
+    /// A named operation as a step of its own.
+    pub fn operation(&self, name: &str) -> Option<Operation> {
+        self.operations.library.get(name)?.alone()
+    }
+
+    /// A named operation that the project defines.
+    pub fn own_operation(&self, name: &str) -> Option<&Own> {
+        self.operations.own(name)
+    }
+
+    /// Names of the operations that the project defines.
+    pub fn own_operations(&self) -> impl Iterator<Item = &str> {
+        self.operations.own_names()
     }
 
     /// A template's text; its operations are added once it has been read.
@@ -254,7 +276,7 @@ impl Catalog {
     ) -> Result<(Vec<Frozen>, Vec<Template>), Failure> {
         let Called { mut needed, mut any } = self.called(template, own);
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        let (mut others, mut templates) = (Vec::new(), Vec::new());
+        let mut others: Vec<(Frozen, Template)> = Vec::new();
         while let Some(name) = needed.pop() {
             if !seen.insert(name.clone()) {
                 continue;
@@ -267,17 +289,17 @@ impl Catalog {
             let called = self.called(&inner, &frozen);
             needed.extend(called.needed);
             any |= called.any;
-            templates.push(inner);
-            others.push(Frozen { name, ..frozen });
+            others.push((Frozen { name, ..frozen }, inner));
         }
         let rest =
             if any { self.all().into_keys().filter(|name| !seen.contains(name)).collect() } else { vec![] };
         others.extend(rest.into_iter().filter_map(|name| {
             let mut frozen = self.freeze(&name).ok()?;
-            self.read(&mut frozen).template.is_some().then_some(Frozen { name, ..frozen })
+            let template = self.read(&mut frozen).template?;
+            Some((Frozen { name, ..frozen }, template))
         }));
-        others.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok((others, templates))
+        others.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        Ok(others.into_iter().unzip())
     }
 
     fn called(&self, template: &Template, frozen: &Frozen) -> Called {

@@ -24,7 +24,7 @@ use super::known::OfProject;
 use super::reports::Reports;
 use crate::code::{Author, CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
 use crate::command_line::root_of;
-use crate::trust::{Trust, user};
+use crate::trust::{Trust, owner, user};
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -50,6 +50,7 @@ impl Context {
             return Err(Failure::usage(format!("`{}` is not a directory", given.display())));
         }
         let root = root_of(&start).to_path_buf();
+        owner::check(&root, &start)?;
         let trust = Trust::load(user::dir(), &root);
         let config = Config::load(&root, &trust)?;
         let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
@@ -81,7 +82,12 @@ impl Context {
             default_target: self.config.targets.default.clone(),
             ageing_ms: self.config.ageing_ms,
         };
-        Limits::shared(config, self.project.limits(), user_state().join("limits"))
+        Limits::shared(config, self.project.limits(), self.user_state().join("limits"))
+    }
+
+    /// What projects of this user share; without a home directory it is the project's alone.
+    fn user_state(&self) -> PathBuf {
+        user::dir().unwrap_or_else(|| self.project.state().join("user"))
     }
 
     pub fn inbox(&self) -> Inbox {
@@ -101,6 +107,12 @@ impl Context {
         let untrusted = Untrusted { agents: names("agents."), servers: names("mcp.") };
         let mut agents = self.config.agents();
         agents.retain(|name, _| !untrusted.agents.contains(name));
+        // What was trusted is the program of the project, not one of the same name in a step's folder or worktree.
+        for program in agents.values_mut().filter_map(|agent| agent.command.first_mut()) {
+            if program.contains('/') {
+                *program = self.project.root.join(&program).display().to_string();
+            }
+        }
         ExecutorConfig {
             agents,
             untrusted,
@@ -110,7 +122,7 @@ impl Context {
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
             worktrees: Some(self.project.dir.join("worktrees")),
             wakes: self.config.switches.wakes.then(|| Arc::new(Reports(self.inbox())) as _),
-            private: vec![self.project.dir.clone(), user_state()],
+            private: vec![self.project.dir.clone(), self.user_state()],
             ..ExecutorConfig::default()
         }
     }
@@ -192,13 +204,6 @@ impl Context {
             },
         }
     }
-}
-
-/// `$XDG_STATE_HOME/sage`, or where that is by default.
-pub fn user_state() -> PathBuf {
-    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let home = || std::env::var_os("HOME").map(PathBuf::from).unwrap_or_else(std::env::temp_dir);
-    given.unwrap_or_else(|| home().join(".local/state")).join("sage")
 }
 
 /// Every running step needs a handful of descriptors, and the usual soft limit of 1,024 is for other programs.

@@ -77,7 +77,7 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
     if !forked {
         belong::began(engine, &owned.run_loop.run().inputs, &owned.run_loop.run().id);
     }
-    baseline::begin(&engine.project, owned.run_loop.run());
+    baseline::begin(engine, owned.run_loop.run());
     if let Some(warning) = engine.limits.warning() {
         eprintln!("note: {warning}");
     }
@@ -100,7 +100,7 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
     });
     shown.finish();
     if let Ok(run) = &result {
-        baseline::leave(&engine.project, run);
+        baseline::leave(engine, run);
     }
     for note in engine.executor.take_notes() {
         eprintln!("note: {}", printable(&note));

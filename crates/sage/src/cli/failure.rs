@@ -51,7 +51,11 @@ impl Failure {
         let places: Vec<String> = definitions.iter().map(|it| format!("`{}`", it.place())).collect();
         let message =
             format!("{} {} not trusted", places.join(", "), if places.len() == 1 { "is" } else { "are" });
-        let failure = Failure::usage(message).hint("sage trust");
+        // What only some runs use is trusted by its name.
+        let named = definitions.iter().any(Definition::is_of_workflow);
+        let names = definitions.iter().filter(|_| named).map(|it| it.name.as_str());
+        let hint = names.fold(sage("trust"), |hint, name| hint.arg(name));
+        let failure = Failure::usage(message).hint(hint);
         Failure { word: Some(Box::new(Word::Trust(definitions))), ..failure }
     }
 
@@ -139,7 +143,19 @@ impl From<OpenError> for Failure {
                 .hint(sage("repair").arg(&feature).arg("--dry-run"))
                 .hint(sage("repair").arg(feature)),
             OpenError::Lost { feature, .. } | OpenError::Garbled { feature, .. } => Failure::failed(message)
-                .hint(sage("run").arg(feature).comment("starts anew; the damaged files are kept")),
+                .hint(sage("run").arg(feature).arg("--new").comment("keeps the damaged files")),
+            // `sage run` adds how to give it up: only there it is known with which options.
+            OpenError::Obscured { feature, cause, .. } => {
+                let is_damaged = matches!(*cause, OpenError::Journal(error) if error.is_damage());
+                let failure = Failure::failed(message).hint(sage("verify").arg(&feature));
+                match is_damaged {
+                    true => failure.hint(sage("resume").arg(feature).comment("repairs and continues it")),
+                    false => failure.hint(sage("doctor")),
+                }
+            }
+            OpenError::Result { .. } | OpenError::Unreadable { .. } => {
+                Failure::failed(message).hint(sage("doctor"))
+            }
             OpenError::Journal(JournalError::NewerVersion { .. })
             | OpenError::Event(_)
             | OpenError::Fold(FoldError::Newer(_)) => {

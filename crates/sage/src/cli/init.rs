@@ -14,6 +14,7 @@ use super::{install, print, print_json};
 use crate::code::types;
 use crate::command_line::{sage, tell};
 use crate::display::text::clean;
+use crate::trust::open::Open;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -68,7 +69,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         }
         written.iter().for_each(|file| print(format_args!("wrote {file}\n")));
         told.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        let untrusted: Vec<&str> = context.config.untrusted.iter().map(|it| it.name.as_str()).collect();
+        let open = Open::of(context, &[])?.definitions;
+        let untrusted: Vec<&str> = open.iter().map(|it| it.name.as_str()).collect();
         if !untrusted.is_empty() {
             eprintln!("note: not trusted yet: {}", clean(&untrusted.join(", ")));
             tell(sage("trust"));

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use sage_agents::text_file;
 use sage_core::check::Loaded;
 use sage_core::diagnostic::Diagnostic;
-use sage_core::read::{Binding, Library};
+use sage_core::read::{Binding, Library, NamedOperation};
+use sage_core::role::Role;
+use sage_core::template::Kind;
+use serde_json::json;
 
 /// A Markdown file is a prompt; larger ones are a mistake.
 const MAX_BYTES: u64 = 1 << 20;
@@ -82,7 +85,17 @@ const SHAPES: &[(&str, &str)] = embedded!(
 #[derive(Debug, Default)]
 pub struct Operations {
     pub library: Library,
+    own: BTreeMap<String, Own>,
     broken: Vec<Broken>,
+}
+
+/// Where the project defines an operation, and as what.
+#[derive(Debug)]
+pub struct Own {
+    pub file: String,
+    pub written: String,
+    /// The role of the built-in operation that it replaces.
+    pub replaced_role: Option<Role>,
 }
 
 #[derive(Debug)]
@@ -103,15 +116,40 @@ impl Operations {
         for (name, path) in files(dir) {
             let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             match text_file::read_in(root, &path, MAX_BYTES) {
-                Ok(text) => operations.add(&name, file, text),
+                Ok(text) => operations.add_own(&name, &file, &text, &file, text.clone()),
                 Err(error) => operations.refuse(&name, file, &error.to_string()),
             }
         }
         for (name, binding) in bound {
             let text = binding.text(operations.library.get(name));
-            operations.add(name, format!("sage.toml, operations.{name}"), text);
+            let Binding { server, tool, arguments, .. } = binding;
+            let written = json!([server, tool, arguments, binding.on_unknown, binding.is_checked]);
+            let place = format!("sage.toml, operations.{name}");
+            operations.add_own(name, &place, &text, "sage.toml", written.to_string());
         }
         operations
+    }
+
+    /// One that the project defines. In the place of a built-in one it has that one's role, unless it names another.
+    fn add_own(&mut self, name: &str, place: &str, text: &str, file: &str, written: String) {
+        let replaced_role = role(self.library.get(name));
+        self.add(name, place.to_string(), text.to_string());
+        let own = self.library.get(name).filter(|own| own.kind == Kind::Agent && self.broken(name).is_none());
+        if let (Some(replaced), Some(_), None) = (replaced_role, own, role(own)) {
+            // What is wrong with it has been told.
+            self.library.add(name, &with_shapes(&with_role(text, replaced)));
+        }
+        self.own.insert(name.to_string(), Own { file: file.to_string(), written, replaced_role });
+    }
+
+    /// An operation that the project defines.
+    pub fn own(&self, name: &str) -> Option<&Own> {
+        self.own.get(name)
+    }
+
+    /// Names of all that the project defines.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        self.own.keys().map(String::as_str)
     }
 
     fn add(&mut self, name: &str, file: String, text: String) {
@@ -155,6 +193,28 @@ impl Operations {
     }
 }
 
+fn role(operation: Option<&NamedOperation>) -> Option<Role> {
+    operation.and_then(NamedOperation::alone).and_then(|alone| alone.role)
+}
+
+/// As the last line of the front matter, so that what a run freezes stands by itself.
+fn with_role(text: &str, role: Role) -> String {
+    let field = format!("role: {role}\n");
+    let start = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let mut lines = start.split_inclusive('\n');
+    if lines.next().is_none_or(|line| line.trim_end() != "---") {
+        return format!("---\n{field}---\n{start}");
+    }
+    let mut at = start.len() - lines.clone().map(str::len).sum::<usize>();
+    for line in lines {
+        if line.trim_end() == "---" {
+            return format!("{}{field}{}", &start[..at], &start[at..]);
+        }
+        at += line.len();
+    }
+    format!("---\n{field}---\n{start}")
+}
+
 /// The shapes written out, so that what a run freezes stands by itself.
 fn with_shapes(text: &str) -> String {
     let mut text = text.to_string();
@@ -179,6 +239,33 @@ fn files(dir: &Path) -> Vec<(String, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // covers: R17
+    #[test]
+    fn an_operation_in_the_place_of_a_built_in_one_keeps_its_role() {
+        let dir = tempfile::tempdir().unwrap();
+        let role_of = |name: &str, text: &str| {
+            let file = dir.path().join(format!("{name}.md"));
+            std::fs::write(&file, text).unwrap();
+            let operations = Operations::of(dir.path(), dir.path(), &BTreeMap::new());
+            std::fs::remove_file(file).unwrap();
+            assert!(operations.broken.is_empty(), "{:?}", operations.broken);
+            // What a run freezes says the same.
+            let text = operations.library.get(name).unwrap().text.clone();
+            let frozen = Library::frozen(&BTreeMap::from([(name.to_string(), text)]));
+            assert_eq!(role(frozen.get(name)), role(operations.library.get(name)));
+            role(operations.library.get(name))
+        };
+        for text in
+            ["Look", "---\nmodel: m\n---\nLook", "---\nmodel: m\n---\nLook\n---\nmore", "\u{FEFF}Look"]
+        {
+            assert_eq!(role_of("audit.security", text), Some(Role::Auditor), "{text}");
+            assert_eq!(role_of("of.my.own", text), None);
+        }
+        let own = "---\nrole: planner\n---\nLook";
+        assert_eq!(role_of("audit.security", own), Some(Role::Planner));
+        assert_eq!(role_of("audit.security", "---\nkind: shell\n---\nls"), None);
+    }
 
     // covers: R6
     #[test]

@@ -25,7 +25,7 @@ pub fn template(context: &Context, title: &str, args: &Args) -> Result<Option<St
         std::io::stdin().read_line(&mut line)?;
         return match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(Some(title.to_string())),
-            "n" | "no" => Ok(Some(usual.to_string())),
+            "n" | "no" => Ok(None),
             _ => Err(refusal(title, usual)),
         };
     }

@@ -37,7 +37,7 @@ mod inputs;
 mod install;
 mod keep;
 mod known;
-mod library;
+pub(crate) mod library;
 mod limits;
 mod limits_view;
 pub(crate) mod list;
@@ -198,6 +198,7 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
+    crate::file_limit::survive();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -10,11 +10,12 @@ use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
 
-use super::catalog::Ready;
+use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
 use super::install;
 use crate::trust::Definition;
+use crate::trust::workflow::{self, Used};
 
 /// An agent that a step names.
 struct Use<'a> {
@@ -32,14 +33,19 @@ pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> 
     servers::check_known(context, ready)
 }
 
-/// Refuses definitions that the run would use and that are not trusted, before anything is spent.
-pub fn check_trust(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
-    if context.config.untrusted.is_empty() {
-        return Ok(());
-    }
+/// Refuses definitions that the run would use and that are not trusted, before anything is spent. `typed` is the
+/// template as a person named it.
+pub fn check_trust(
+    context: &Context,
+    ready: &Ready,
+    default: Option<&str>,
+    typed: Option<&str>,
+) -> Result<(), Failure> {
+    let used = Used::of(&Catalog::of(context), ready, typed).definitions;
+    let used = workflow::untrusted(used, &context.trust);
     let agents = uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation));
     let agents = agents.filter_map(|it| context.config.untrusted_agent(it.name));
-    refuse(agents.chain(servers::untrusted(context, templates(ready))))
+    refuse(agents.chain(servers::untrusted(context, templates(ready))).chain(&used))
 }
 
 /// As `check_trust`, for a run that has begun.

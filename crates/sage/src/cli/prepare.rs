@@ -36,6 +36,8 @@ pub struct Wanted<'a> {
 #[derive(Debug)]
 pub struct Prepared {
     pub ready: Ready,
+    /// The template as it was asked for.
+    pub typed: Option<String>,
     pub request: StartRequest,
     /// What is odd about it.
     pub notes: Vec<Note>,
@@ -54,7 +56,7 @@ pub fn plan(
         wanted.limits.settings(&context.config, &ready.template, ready.frozen.file.is_none())?;
     agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
-    let notes = warnings::before_run(context, &ready);
+    let notes = warnings::before_run(context, &ready, wanted.template);
     let given = inputs::given(&ready.template, &wanted.limits.inputs, wanted.inputs)?;
     let inputs = inputs::complete(&ready.template, given)?;
     let request = StartRequest {
@@ -67,13 +69,13 @@ pub fn plan(
         replace: wanted.replace,
         no_wait: wanted.limits.no_wait,
     };
-    Ok(Prepared { ready, request, notes })
+    Ok(Prepared { ready, typed: wanted.template.map(str::to_string), request, notes })
 }
 
 /// What can be known to go wrong is refused before anything is spent; what may go wrong is a note.
 pub fn check(context: &Context, prepared: &Prepared) -> Result<Vec<Note>, Failure> {
-    let Prepared { ready, request, .. } = prepared;
-    check_trust(context, ready, request.settings.agent.as_deref())?;
+    let Prepared { ready, request, typed, .. } = prepared;
+    check_trust(context, ready, request.settings.agent.as_deref(), typed.as_deref())?;
     check_programs(context, ready, request.settings.agent.as_deref())?;
     check_repository(context, ready)?;
     health::before_run(context, ready)

@@ -19,6 +19,15 @@ impl Wakes for Reports {
         self.0.new_dir()
     }
 
+    fn last(&self, session: &str) -> BoxFuture<'static, Result<Option<String>, String>> {
+        let (inbox, session) = (self.0.clone(), session.to_string());
+        Box::pin(async move {
+            let look = tokio::task::spawn_blocking(move || inbox.last_of(&session));
+            let found = look.await.map_err(|error| error.to_string())?;
+            found.map_err(|error| error.to_string())
+        })
+    }
+
     fn next(&self, session: &str, after: Option<&str>) -> BoxFuture<'static, Result<Report, String>> {
         let (inbox, session, after) = (self.0.clone(), session.to_string(), after.map(str::to_string));
         Box::pin(async move {

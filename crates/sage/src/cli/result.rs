@@ -43,9 +43,15 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
         let summary = Summary::of(run, true, run.updated_ms, &|output| drive::value(output, &blobs));
         return Ok(serde_json::to_value(summary.results.phases)?);
     };
-    let id = super::step(run, path)?;
     let face = if full { Face::Full } else { Face::Filtered };
-    match &run.step(id).output {
+    let (id, output) = match (run.find(path), run.kept_output(path)) {
+        // A repair has kept its result, and not the step itself.
+        (None, Some(output)) => {
+            return value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string()));
+        }
+        _ => super::step(run, path).map(|id| (id, &run.step(id).output))?,
+    };
+    match output {
         Some(output) => value_of(output, face, &blobs).map_err(|error| Failure::failed(error.to_string())),
         None => {
             let state = run.state_name(id);

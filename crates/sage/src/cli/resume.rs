@@ -11,6 +11,7 @@ use sage_core::template::Template;
 use sage_engine::open::{Engine, OpenError, ResumeRequest, Resumed};
 use serde_json::Map;
 
+use super::background;
 use super::catalog::Catalog;
 use super::context::Context;
 use super::drive::{self, Show};
@@ -18,7 +19,6 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::notes::{self, Note};
 use super::preflight::{check_agents, check_programs, check_run_trust, check_trust};
-use super::{background, baseline};
 use super::{diagnostics, feature, inputs, warnings};
 use crate::command_line::{sage, tell};
 use crate::display::template_name;
@@ -115,7 +115,6 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         settings,
         no_wait,
         refresh: args.refresh,
-        recheck: baseline::changed(&engine, &feature),
         ..ResumeRequest::default()
     };
     match engine.resume(&feature, request)? {
@@ -150,13 +149,7 @@ fn supervised(
 ) -> Result<ExitCode, Failure> {
     background::leave_terminal()?;
     let unattended = Some(run.clone());
-    let request = ResumeRequest {
-        no_wait,
-        unattended,
-        after_reboot,
-        recheck: baseline::changed(engine, feature),
-        ..ResumeRequest::default()
-    };
+    let request = ResumeRequest { no_wait, unattended, after_reboot, ..ResumeRequest::default() };
     let show = Show { quiet: true, unattended: true, ..Show::default() };
     let ended = match open_patiently(engine, feature, &request) {
         Ok(Resumed::Owned(owned)) => {
@@ -210,10 +203,10 @@ pub(super) fn edit(
     let ready = catalog.load(name, &mut diagnostics::reporter(json))?;
     let default = limits.agent.as_deref().or(run.settings.agent.as_deref());
     check_agents(context, &ready, default)?;
-    check_trust(context, &ready, default)?;
+    check_trust(context, &ready, default, Some(name))?;
     check_programs(context, &ready, default)?;
     if !json {
-        notes::print(&warnings::before_run(context, &ready));
+        notes::print(&warnings::before_run(context, &ready, Some(name)));
     }
     let inputs = changed(&ready.template)?;
     Ok(RunEdited { template: ready.frozen, templates: ready.others, inputs })

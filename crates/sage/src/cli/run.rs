@@ -171,6 +171,12 @@ fn conflict(error: OpenError, request: &StartRequest, args: &Args) -> Failure {
         OpenError::Owned { .. } => {
             Failure::from(error).hint(again.arg("--wait").comment("starts when it is done"))
         }
+        OpenError::Obscured { .. } => {
+            Failure::from(error).hint(again.arg("--new").comment("gives it up; keeps its files"))
+        }
+        OpenError::Garbled { .. } => {
+            Failure::failed(error.to_string()).hint(again.arg("--new").comment("keeps the damaged files"))
+        }
         OpenError::Open { .. } => {
             Failure::from(error).hint(again.arg("--new").comment("gives the open run up"))
         }

@@ -15,10 +15,11 @@ use crate::trust::Definition;
 use crate::trust::open::{Open, STATE};
 use crate::trust::person::{Door, refuse_steps};
 use crate::trust::store::Trusted;
+use crate::trust::workflow;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these, as they are named here: mcp.github, agents.mine, approvals, state.<feature>
+    /// Only these, as they are named here: mcp.github, agents.mine, operations.plan, state.<feature>
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Do not ask: for scripts. State has to be named
@@ -50,7 +51,7 @@ pub fn execute(context: &mut Context, args: Args) -> Result<ExitCode, Failure> {
     if args.revoke {
         return revoke(context, &args.names, args.json);
     }
-    let mut open = Open::of(context).only(&args.names)?;
+    let mut open = Open::of(context, &args.names)?;
     // Foreign runs are adopted one by one: a script has to name them.
     let left = if args.yes && args.names.is_empty() { std::mem::take(&mut open.state) } else { Vec::new() };
     if args.json {
@@ -126,7 +127,7 @@ fn confirmed(question: &str) -> Result<bool, Failure> {
 fn list(context: &Context, json: bool) -> Result<ExitCode, Failure> {
     let trusted = context.trust.all();
     if json {
-        let open = Open::of(context);
+        let open = Open::of(context, &[])?;
         print_json(&json!({
             "type": "trust", "trusted": trusted, "definitions": open.definitions, "state": open.state,
         }))?;
@@ -135,8 +136,10 @@ fn list(context: &Context, json: bool) -> Result<ExitCode, Failure> {
     if trusted.is_empty() {
         print("nothing is trusted in this project\n");
     }
+    let of_runs = if trusted.is_empty() { Vec::new() } else { workflow::all(context) };
     let row = |(name, it): (&String, &Trusted)| {
-        let current = context.config.defined.iter().find(|defined| defined.name == *name);
+        let mut defined = context.config.defined.iter().chain(&of_runs);
+        let current = defined.find(|defined| defined.name == *name);
         let is_stale = current.is_some_and(|defined| !context.trust.holds(defined));
         let note = if is_stale { "changed since: sage trust" } else { "" };
         [clean(name), it.at.clone(), clean(&it.by), note.to_string()]

@@ -58,9 +58,14 @@ fn show(verified: &Verified) {
 fn hints(project: &Project, damaged: &[&Verified]) -> BTreeSet<String> {
     let mut hints = BTreeSet::new();
     for verified in damaged {
-        let Some(feature) = verified.feature.as_deref().filter(|_| verified.latest) else {
-            let dir = project.run_dir(&verified.name).display().to_string();
-            hints.insert(format!("rm -r {}    # deletes this old run", argument(&dir)));
+        let dir = || argument(&project.run_dir(&verified.name).display().to_string());
+        if verified.is_worthless || (verified.feature.is_some() && !verified.latest) {
+            hints.insert(format!("rm -r {}    # deletes this old run", dir()));
+            continue;
+        }
+        let Some(feature) = verified.feature.as_deref() else {
+            // It may hold the only copy of somebody's work.
+            hints.insert(format!("ls -l {}    # the feature of this run is unknown", dir()));
             continue;
         };
         for problem in &verified.problems {
@@ -72,12 +77,13 @@ fn hints(project: &Project, damaged: &[&Verified]) -> BTreeSet<String> {
                     sage("resume").arg(feature).comment("runs the step again").to_string()
                 }
                 Problem::Checkpoint(_) if verified.records == 0 => {
-                    sage("run").arg(feature).comment("starts anew; the damaged files are kept").to_string()
+                    sage("run").arg(feature).arg("--new").comment("keeps the damaged files").to_string()
                 }
                 Problem::Checkpoint(_) => {
                     sage("repair").arg(feature).comment("writes the checkpoint anew").to_string()
                 }
-                Problem::Unreadable(_) => {
+                Problem::Unreadable(_) => sage("doctor").to_string(),
+                Problem::Newer(_) => {
                     sage("--version").comment("a newer sage may have written it").to_string()
                 }
             });

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use sage_core::diagnostic::did_you_mean;
 use sage_core::template::{Kind, Template};
 
-use super::catalog::Ready;
+use super::catalog::{Catalog, Ready};
 use super::config::{Config, known_agents};
 use super::context::Context;
 use super::notes::Note;
+use crate::trust::workflow::Used;
 
 /// Agents that need no entry of their own, besides those that everybody knows.
 const BUILT_IN: [&str; 4] = ["fake", "command", "foreign", "offline"];
@@ -32,10 +33,18 @@ pub fn tell<'a>(warnings: impl IntoIterator<Item = &'a Warning>) {
     warnings.into_iter().for_each(|warning| eprintln!("{}", warning.note()));
 }
 
-/// Everything about a run that is about to start.
-pub fn before_run(context: &Context, ready: &Ready) -> Vec<Note> {
+/// Everything about a run that is about to start. `typed` is the template as a person named it.
+pub fn before_run(context: &Context, ready: &Ready, typed: Option<&str>) -> Vec<Note> {
     let all = of_pools(context, ready).into_iter().chain(of_config(&context.config));
-    all.chain(of_trust(context, ready)).map(|warning| warning.note()).collect()
+    let warnings = all.chain(of_trust(context, ready)).map(|warning| warning.note());
+    of_project(context, ready, typed).into_iter().chain(warnings).collect()
+}
+
+/// Files of the project that take part in a run whose template is not the project's, or was not named.
+fn of_project(context: &Context, ready: &Ready, typed: Option<&str>) -> Option<Note> {
+    let mut files = Used::of(&Catalog::of(context), ready, typed).files;
+    files.dedup();
+    (!files.is_empty()).then(|| Note::new(format!("this run uses the project's own {}", files.join(", "))))
 }
 
 /// What agents of this run would have beside their own, were it trusted: servers and rules.

@@ -177,6 +177,14 @@ impl From<OpenError> for ToolError {
             OpenError::Journal(_) | OpenError::Fold(_) | OpenError::Event(_) | OpenError::Checkpoint(_) => {
                 of(Code::Corrupted).hint(format!("type: {}", sage("verify")))
             }
+            OpenError::Obscured { feature, .. } => {
+                let resume = call_text("sage_workflow_resume", feature);
+                let new = sage("run").arg(feature).arg("--new");
+                of(Code::Corrupted)
+                    .hint(format!("type: {}", sage("verify").arg(feature)))
+                    .hint(format!("{resume} to repair and continue it"))
+                    .hint(format!("or type: {new} to give it up"))
+            }
             OpenError::Damaged { feature, .. }
             | OpenError::NeedsRepair { feature, .. }
             | OpenError::Lost { feature, .. }
@@ -186,9 +194,11 @@ impl From<OpenError> for ToolError {
             OpenError::NoKey | OpenError::Unreadable { .. } => {
                 of(Code::Filesystem).hint(format!("type: {}", sage("doctor")))
             }
-            OpenError::Project(_) | OpenError::Lock(_) | OpenError::Fork(_) | OpenError::Io { .. } => {
-                of(Code::Filesystem).hint(format!("type: {}", sage("doctor")))
-            }
+            OpenError::Result { .. }
+            | OpenError::Project(_)
+            | OpenError::Lock(_)
+            | OpenError::Fork(_)
+            | OpenError::Io { .. } => of(Code::Filesystem).hint(format!("type: {}", sage("doctor"))),
         }
     }
 }

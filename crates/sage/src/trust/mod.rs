@@ -10,12 +10,16 @@
 
 pub mod definition;
 pub mod kept;
+mod launcher;
 pub mod open;
+pub mod owner;
 mod per_project;
 pub mod person;
+pub mod powers;
 pub mod programs;
 pub mod store;
 pub mod user;
+pub mod workflow;
 
 pub use definition::Definition;
 pub use kept::Kept;

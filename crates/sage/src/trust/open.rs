@@ -4,7 +4,7 @@ use sage_engine::open::Engine;
 use serde::Serialize;
 
 use super::programs::installed_tsc;
-use super::{Definition, Door};
+use super::{Definition, Door, workflow};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 
@@ -20,11 +20,14 @@ pub struct Open {
 pub const STATE: &str = "state.";
 
 impl Open {
-    pub fn of(context: &Context) -> Open {
+    /// Of templates and operations only what a run would ask for, unless others are named.
+    pub fn of(context: &Context, names: &[String]) -> Result<Open, Failure> {
+        let of_runs = if names.is_empty() { workflow::asked_for(context) } else { workflow::all(context) };
         let mut definitions = context.config.untrusted.clone();
         let tsc = installed_tsc(&context.project.root).map(|(_, definition)| definition);
-        definitions.extend(tsc.filter(|definition| !context.trust.holds(definition)));
-        Open { definitions, state: foreign(&context.engine()) }
+        let others = tsc.into_iter().chain(of_runs).filter(|definition| !context.trust.holds(definition));
+        definitions.extend(others);
+        Open { definitions, state: foreign(&context.engine()) }.only(names)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -32,7 +35,7 @@ impl Open {
     }
 
     /// Only what is named; an error names what is not there.
-    pub fn only(mut self, names: &[String]) -> Result<Open, Failure> {
+    fn only(mut self, names: &[String]) -> Result<Open, Failure> {
         if names.is_empty() {
             return Ok(self);
         }

@@ -38,8 +38,7 @@ pub struct PerProject<T> {
 
 impl<T: Default + Clone + PartialEq + Serialize + DeserializeOwned> PerProject<T> {
     pub fn new(dir: Option<PathBuf>, name: &'static str, root: &Path) -> PerProject<T> {
-        let project = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-        PerProject { dir, name, project: project.to_string_lossy().into_owned(), kind: PhantomData }
+        PerProject { dir, name, project: real(root), kind: PhantomData }
     }
 
     pub fn load(&self) -> T {
@@ -71,6 +70,14 @@ impl<T: Default + Clone + PartialEq + Serialize + DeserializeOwned> PerProject<T
     fn file(&self, dir: &Path) -> PathBuf {
         dir.join(format!("{}.json", self.name))
     }
+}
+
+/// The project's real path; one that is no text is written byte by byte, so that no two share an entry.
+fn real(root: &Path) -> String {
+    let path = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    path.to_str().map_or_else(|| format!("hex:{}", hex()), str::to_string)
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Document<T>, String> {

@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     fn server(name: &str, command: &str) -> Definition {
-        Definition::server(name, ".mcp.json", &json!({ "command": command }))
+        Definition::server(Path::new("/nowhere"), name, ".mcp.json", &json!({ "command": command }))
     }
 
     // covers: R17
@@ -113,6 +113,20 @@ mod tests {
         assert!(Trust::load(dir(), a.path()).all().is_empty());
         let mut homeless = Trust::load(None, a.path());
         assert!(homeless.add(&[server("x", "one")], "me", "now").is_err());
+    }
+
+    // covers: R17
+    #[test]
+    fn folders_whose_names_are_no_text_are_told_apart() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = |byte: u8| std::ffi::OsStr::from_bytes(&[b'a', byte]).to_os_string();
+        let home = tempfile::tempdir().unwrap();
+        let (one, two) = (home.path().join(name(0xff)), home.path().join(name(0xfe)));
+        std::fs::create_dir(&one).and_then(|()| std::fs::create_dir(&two)).unwrap();
+        let mut trust = Trust::load(Some(home.path().into()), &one);
+        trust.add(&[server("x", "one")], "me", "now").unwrap();
+        assert!(Trust::load(Some(home.path().into()), &one).holds(&server("x", "one")));
+        assert!(!Trust::load(Some(home.path().into()), &two).holds(&server("x", "one")));
     }
 
     #[test]

@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 use crate::dsl::{Sage, git};
 use crate::examples::copy_named;
 
+mod chosen;
+mod shown;
+mod stale;
+mod verdict;
+
 const GREEN: &str = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n";
 
 /// A module and a test of it that passes or not.

@@ -56,7 +56,16 @@ impl Sage {
             let path = self.root.join(name);
             if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() }
         };
-        let defined: Vec<Vec<u8>> = ["sage.toml", ".mcp.json", "node_modules/.bin/tsc"].map(read).into();
+        let mut defined: Vec<Vec<u8>> = ["sage.toml", ".mcp.json", "node_modules/.bin/tsc"].map(read).into();
+        // Those that have the name of a built-in one.
+        let built_in = ["feature", "bugfix", "enhancement", "delivery", "swarm", "audit"];
+        defined.extend(built_in.map(|name| read(&format!(".sage/templates/{name}.yaml"))));
+        let operations =
+            std::fs::read_dir(self.root.join(".sage/operations")).into_iter().flatten().flatten();
+        let mut operations: Vec<String> =
+            operations.map(|it| format!(".sage/operations/{}", it.file_name().display())).collect();
+        operations.sort();
+        defined.extend(operations.iter().map(|name| read(name)));
         let mut trusted = trusted.lock().unwrap();
         if *trusted == defined || defined.iter().all(Vec::is_empty) {
             return;

@@ -42,6 +42,9 @@ fn a_configuration_that_is_no_file_or_too_large_is_refused_at_once() {
 fn servers_templates_and_scripts_that_are_no_files_are_named() {
     let sage = Sage::new().template("one", ONE);
     symlink("/dev/zero", sage.path(".mcp.json")).unwrap();
+    sage.sage("doctor").stdout_has("a symlink that leads out of the project");
+    std::fs::remove_file(sage.path(".mcp.json")).unwrap();
+    pipe(&sage, ".mcp.json");
     sage.sage("doctor").stdout_has("not a regular file");
     std::fs::remove_file(sage.path(".mcp.json")).unwrap();
     for (name, file) in [("two", ".sage/templates/two.yaml"), ("three", ".sage/templates/three.ts")] {

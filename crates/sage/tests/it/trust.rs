@@ -4,8 +4,10 @@ mod clone;
 mod looking;
 mod people;
 mod state;
+mod strange;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod workflow;
 
 use crate::dsl::{Outcome, Sage};
 

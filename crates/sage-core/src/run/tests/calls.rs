@@ -14,10 +14,14 @@ fn script(dialect: Dialect) -> Story {
 }
 
 fn call(story: &mut Story, label: &str, what: &str) -> String {
+    call_of(story, label, what, r#"{"type":"shell","id":"x"}"#)
+}
+
+fn call_of(story: &mut Story, label: &str, what: &str, shape: &str) -> String {
     let script = story.run.find("main/script").unwrap();
     let number = story.run.calls(script).unwrap().steps.len() as u32;
     let path = story.run.call_path(script, Some("work"), label);
-    let shape = RawValue::from_string(r#"{"type":"shell","id":"x"}"#.into()).unwrap();
+    let shape = RawValue::from_string(shape.into()).unwrap();
     story.tell(StepCalled {
         step: "main/script".into(),
         number,
@@ -219,4 +223,33 @@ fn what_was_made_without_knowing_of_a_call_does_not_follow_from_it() {
     again.tell(RunRewound { from: a.clone() });
     let states = [&a, &b, &c, &d].map(|path| again.state(path));
     assert_eq!(states, ["pending", "succeeded", "succeeded", "pending"]);
+}
+
+// covers: P4, R21
+#[test]
+fn a_check_that_code_caught_is_part_of_the_verdict_unless_it_passed_later() {
+    let shape = r#"{"type":"shell","id":"x","expect":{"passed":true}}"#;
+    let verdict = |story: &Story| (story.run.decide(), story.run.shortfalls());
+    let degraded = |why: &str| (vec![Action::Finish(Verdict::Degraded)], vec![why.to_string()]);
+    let mut story = script(Dialect::Sage);
+    let first = call_of(&mut story, "tests", "t", shape);
+    story.fail(&first);
+    returned(&mut story, good());
+    assert_eq!(verdict(&story), degraded("work/tests failed"));
+    // Nobody waited for it.
+    let mut story = script(Dialect::Sage);
+    call_of(&mut story, "tests", "t", shape);
+    returned(&mut story, good());
+    assert_eq!(verdict(&story), degraded("work/tests was not checked"));
+    // The same check again, after something was mended.
+    let mut story = script(Dialect::Sage);
+    let first = call_of(&mut story, "tests", "t", shape);
+    story.fail(&first);
+    let mended = call(&mut story, "mend", "m");
+    story.succeed(&mended);
+    let second = call_of(&mut story, "tests", "t", shape);
+    story.succeed(&second);
+    returned(&mut story, good());
+    assert_eq!(verdict(&story), (vec![Action::Finish(Verdict::Succeeded)], vec![]));
+    story.refold();
 }

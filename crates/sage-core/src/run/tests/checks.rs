@@ -121,3 +121,135 @@ fn a_run_that_changed_nothing_is_no_plain_success() {
     let (verdict, why) = verdict(worked(Some(true), red), worked(Some(true), "1"));
     assert_eq!((verdict, why), (Verdict::Degraded, vec!["p/a says that tests fail".to_string()]));
 }
+
+/// A check that passed, and has seen these files.
+fn seen(story: &mut Story, step: &str, files: &str) {
+    let attempt = story.run.step(story.run.find(step).unwrap()).attempts + 1;
+    story.begin(step);
+    let end = End::succeeded(payload(&format!(r#"{{"passed":true,"ms":{attempt}}}"#)));
+    let finished = StepFinished::new(step.into(), attempt, end, 5, Usage::default());
+    story.tell(StepFinished { looked: Some(Digest::of(files.as_bytes())), ..finished });
+}
+
+fn stale(story: &Story, files: &str) -> Vec<String> {
+    let stale = story.run.stale_checks(Digest::of(files.as_bytes()));
+    stale.into_iter().map(|id| story.run.step(id).path.to_string()).collect()
+}
+
+const ASKED: &str = "
+name: t
+phases:
+  - id: check
+    operations: { id: tests, type: shell, expect: { passed: true }, params: { run: x } }
+  - id: ask
+    dependencies: [check]
+    operations: { id: it, type: shell, params: { run: x } }
+  - id: ship
+    dependencies: [ask]
+    operations: { id: it, type: shell, params: { run: x } }
+";
+
+// covers: R4, P4
+#[test]
+fn a_check_holds_for_the_files_that_it_has_seen() {
+    let mut story = Story::new(ASKED);
+    seen(&mut story, "check/tests", "a");
+    story.succeed("ask/it").fail("ship/it");
+    assert_eq!((stale(&story, "a"), stale(&story, "b")), (vec![], vec!["check/tests".to_string()]));
+    story.tell(StepRechecked { step: "check/tests".into() }).tell(opened(false)).refold();
+    assert_eq!(story.wanted(), ["check/tests"], "nothing after it begins before it has ended");
+    seen(&mut story, "check/tests", "b");
+    assert_eq!(story.state("ask/it"), "succeeded", "another result of a check that passed is no news");
+    assert_eq!(story.wanted(), ["ship/it"]);
+    story.succeed("ship/it").refold();
+    assert_eq!(story.run.decide(), [Action::Finish(Verdict::Succeeded)]);
+    // One that does not pass any more fails the run, whatever came after it.
+    story.tell(RunFinished::new(Verdict::Succeeded));
+    story.tell(StepRechecked { step: "check/tests".into() }).tell(opened(false));
+    story.fail("check/tests").refold();
+    assert_eq!(story.run.decide(), [Action::Finish(Verdict::Failed)]);
+}
+
+// covers: R4, P4
+#[test]
+fn a_check_that_was_built_upon_is_not_made_again() {
+    let text = ASKED.replace(
+        "{ id: it, type: shell, params: { run: x } }",
+        "{ id: it, type: agent, agent: fake, role: implementer, prompt: x }",
+    );
+    let mut story = Story::new(&text);
+    seen(&mut story, "check/tests", "a");
+    assert_eq!(stale(&story, "b"), ["check/tests"]);
+    story.succeed("ask/it");
+    assert_eq!(stale(&story, "b"), Vec::<String>::new());
+}
+
+const RACE: &str = "
+name: t
+phases:
+  - id: c
+    join: any
+    operations:
+      - { id: tests, type: shell, expect: { passed: true }, params: { run: x } }
+      - { id: other, type: shell, params: { run: x } }
+";
+
+// covers: P4
+#[test]
+fn a_race_is_not_won_against_what_a_check_found() {
+    let verdict = |story: &Story| {
+        story.refold();
+        (story.run.decide(), story.run.shortfalls())
+    };
+    let degraded = |why: &str| (vec![Action::Finish(Verdict::Degraded)], vec![why.to_string()]);
+    let mut story = Story::new(RACE);
+    story.fail("c/tests").succeed("c/other");
+    assert_eq!(verdict(&story), degraded("c/tests failed"));
+    let mut story = Story::new(RACE);
+    story.begin("c/tests").end("c/tests", unmade()).succeed("c/other");
+    assert_eq!(verdict(&story), degraded("c/tests was not checked"));
+    let mut story = Story::new(RACE);
+    story.begin("c/tests").succeed("c/other").end("c/tests", End::Stopped);
+    assert_eq!(verdict(&story), degraded("c/tests was not checked"));
+    // Two checks of a kind may race each other, and anything else that is none.
+    let mut story = Story::new(
+        &RACE.replace("{ id: other, type: shell,", "{ id: other, type: shell, expect: { passed: true },"),
+    );
+    story.begin("c/tests").succeed("c/other").end("c/tests", End::Stopped);
+    assert_eq!(verdict(&story), (vec![Action::Finish(Verdict::Succeeded)], vec![]));
+    let mut story = Story::new(&RACE.replace(" expect: { passed: true },", ""));
+    story.fail("c/tests").succeed("c/other");
+    assert_eq!(verdict(&story), (vec![Action::Finish(Verdict::Succeeded)], vec![]));
+}
+
+const NOTHING: &str = "
+name: t
+phases:
+  - id: p
+    operations:
+      - { id: work, type: agent, agent: fake, role: implementer, prompt: x }
+      - { id: tests, type: shell, expect: { passed: true }, params: { run: x } }
+";
+
+// covers: P4, R6
+#[test]
+fn a_run_that_changed_something_and_checked_nothing_is_no_plain_success() {
+    let verdict = |result: &str| {
+        let mut story = Story::new(NOTHING);
+        story.begin("p/work").end("p/work", worked(Some(true), "1"));
+        story.begin("p/tests").end("p/tests", End::Skipped { result: payload(result) });
+        story.refold();
+        (story.run.verdict(), story.run.shortfalls())
+    };
+    assert_eq!(verdict(r#"{"applies":false}"#), (Verdict::Degraded, vec!["no check ran".to_string()]));
+    assert_eq!(verdict(r#"{"applies":false,"declined":true}"#), (Verdict::Succeeded, vec![]));
+    // Nothing was to be done at all.
+    let text = "name: t\nphases:\n  - id: p\n    operations: { id: work, type: agent, agent: fake, role: implementer, foreach: '[]', prompt: x }\n";
+    let mut story = Story::new(text);
+    let into = Expansion::Items { count: 0, items: payload("[]"), digests: vec![], ordinals: vec![] };
+    story.tell(StepExpanded { step: "p/work".into(), into });
+    assert_eq!(
+        (story.run.verdict(), story.run.shortfalls()),
+        (Verdict::Degraded, vec!["no file was changed".to_string()])
+    );
+}

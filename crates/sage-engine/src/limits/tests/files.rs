@@ -272,3 +272,18 @@ fn a_thousand_asks() {
     }
     println!("{:?} each", started.elapsed() / u32::try_from(asks).unwrap().max(1));
 }
+
+/// Each look would otherwise see the whole hold before it, for as long as the clock was set back by.
+// covers: R7, R15
+#[test]
+fn a_hold_ends_after_the_clock_was_set_back() {
+    const HOUR_MS: u64 = 3_600_000;
+    for world in World::both() {
+        let member = world.member("r");
+        let hold = break_target(&member, "provider:x", NOW + HOUR_MS);
+        let whole_ms = hold.until.unwrap() - (NOW + HOUR_MS);
+        assert!(member.calls("provider:x", NOW).is_err());
+        assert!(member.calls("provider:x", NOW + whole_ms / 2).is_err());
+        assert!(member.calls("provider:x", NOW + whole_ms + 1).is_ok(), "after {whole_ms} ms");
+    }
+}

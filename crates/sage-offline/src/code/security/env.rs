@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::issue::{Issue, Severity};
 use super::super::look::Look;
+use crate::plain;
 use crate::walk::has_plain_rules;
 
 /// More is no file of settings.
@@ -17,13 +18,12 @@ pub(super) fn issues(look: &Look) -> Vec<Issue> {
         false => ignore::gitignore::Gitignore::empty(),
     };
     let open = |name: &&&str| !ignored.matched(Path::new(name), false).is_ignore();
-    FILES.iter().filter(open).filter(|name| holds_values(&root.join(name))).map(|name| issue(name)).collect()
+    FILES.iter().filter(open).filter(|name| holds_values(root, name)).map(|name| issue(name)).collect()
 }
 
 /// At least one `NAME=value`.
-fn holds_values(path: &Path) -> bool {
-    let is_plain = path.metadata().is_ok_and(|about| about.is_file() && about.len() <= MAX_BYTES);
-    let text = is_plain.then(|| std::fs::read_to_string(path).ok()).flatten().unwrap_or_default();
+fn holds_values(root: &Path, name: &str) -> bool {
+    let text = plain::text(root, Path::new(name), MAX_BYTES).unwrap_or_default();
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines.any(|line| line.split_once('=').is_some_and(|(_, value)| !value.trim().is_empty()))
 }

@@ -13,18 +13,22 @@ mod unittest;
 mod workspace;
 
 pub(crate) use python::build as python_build;
+pub(crate) use recipes::{JUSTFILES, MAKEFILES, definition as recipe_of};
 pub(crate) use workspace::holds as belongs_to_root;
 
+use std::path::Path;
+
+use crate::plain;
 use crate::walk::Tree;
 
 /// More than these are sub-projects of sub-projects.
 const MAX_COMMANDS: usize = 8;
 /// Folders with a manifest beyond these are somebody's collection.
-const MAX_FOLDERS: usize = 12;
+pub(crate) const MAX_FOLDERS: usize = 100;
 /// Larger ones are not written by people.
 const MAX_MANIFEST_BYTES: u64 = 512 * 1024;
 /// Folders deeper than this are examples and fixtures.
-const MAX_DEPTH: usize = 2;
+const MAX_DEPTH: usize = 6;
 /// Manifests in folders of these names are not the project's own.
 const NOT_OURS: &[&str] =
     &["examples", "example", "fixtures", "fixture", "testdata", "test", "tests", "demo"];
@@ -102,9 +106,7 @@ impl Place<'_> {
 
     /// From the disk: of a very large project not every file is in the tree.
     fn text(&self, name: &str) -> Option<String> {
-        let path = self.tree.root.join(self.path(name));
-        let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_MANIFEST_BYTES);
-        small.then(|| std::fs::read_to_string(path).ok()).flatten()
+        plain::text(&self.tree.root, Path::new(&self.path(name)), MAX_MANIFEST_BYTES)
     }
 
     fn command(&self, line: &str, name: &str, number: usize) -> Command {
@@ -130,7 +132,7 @@ pub(crate) fn folders(tree: &Tree) -> Vec<String> {
         let deep = folder.split('/').count() > MAX_DEPTH;
         let foreign = folder.split('/').any(|part| NOT_OURS.contains(&part));
         // A workspace's members are built with it.
-        let member = workspace::holds(&tree.root, name);
+        let member = workspace::holds(&tree.root, folder, name);
         if !deep && !foreign && !member && !found.iter().any(|known| known == folder) {
             found.push(folder.to_string());
         }

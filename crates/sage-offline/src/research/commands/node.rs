@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Command, Commands, Place, line_of};
+use super::{Command, Commands, Place, line_of, workspace};
 
 pub(super) fn add(place: &Place, found: &mut Commands) {
     let Some(text) = place.text("package.json") else { return };
@@ -25,8 +25,12 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
         }
         commands
     };
-    found.build.extend(script(&["build", "compile"]).into_iter().take(1));
     found.test.extend(script(&["test", "test:unit", "tests"]).into_iter().take(1));
+    if !place.folder.is_empty() && workspace::is_member(&place.tree.root) {
+        // It is built with the project, in an order that only the project knows.
+        return;
+    }
+    found.build.extend(script(&["build", "compile"]).into_iter().take(1));
     found.lint.extend(script(&["lint", "typecheck", "type-check", "check", "format:check"]));
 }
 

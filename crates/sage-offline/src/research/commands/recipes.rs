@@ -6,11 +6,12 @@ const BUILD: &[&str] = &["build", "compile"];
 const TEST: &[&str] = &["test", "tests", "check"];
 const LINT: &[&str] = &["lint", "clippy", "fmt-check", "format-check"];
 
+/// In the order in which make looks for them.
+pub(crate) const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+pub(crate) const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
+
 pub(super) fn add(place: &Place, found: &mut Commands) {
-    for (tool, names) in [
-        ("make", &["Makefile", "makefile", "GNUmakefile"][..]),
-        ("just", &["justfile", "Justfile", ".justfile"]),
-    ] {
+    for (tool, names) in [("make", &MAKEFILES[..]), ("just", &JUSTFILES)] {
         let file = names.iter().find_map(|name| place.text(name).map(|text| (*name, text)));
         let Some((name, text)) = file else { continue };
         let targets = targets(&text);
@@ -40,6 +41,11 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
 
 /// Recipes that need recipes that need recipes say nothing new below this.
 const MAX_DEPTH: usize = 4;
+
+/// What a target of a Makefile or justfile runs, with what it needs.
+pub(crate) fn definition(text: &str, target: &str) -> String {
+    recipe(text, target, &targets(text), 0)
+}
 
 /// The lines of a target, and those of the targets that it needs.
 fn recipe(text: &str, target: &str, targets: &[(&str, usize)], depth: usize) -> String {

@@ -118,7 +118,7 @@ fn version(
 }
 
 fn describe(package: &mut Package, folder: &std::path::Path, shown: &str) {
-    let Some(text) = head(&folder.join("Cargo.toml")) else { return };
+    let Some(text) = head(folder, "Cargo.toml") else { return };
     let Ok(manifest) = text.parse::<Table>() else { return };
     let description = manifest.get("package").and_then(|package| package.get("description"));
     package.description = description.and_then(Value::as_str).unwrap_or_default().trim().replace('\n', " ");

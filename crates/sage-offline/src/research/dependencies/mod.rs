@@ -9,10 +9,9 @@ mod jvm;
 mod node;
 mod python;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::plain;
 use crate::research::library::{comments, is_changelog, prose};
 use crate::research::places::{Places, children};
 use crate::walk::Tree;
@@ -49,7 +48,9 @@ pub struct Package {
 /// A file of a package that people were meant to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Document {
-    path: PathBuf,
+    folder: PathBuf,
+    /// Its path in the folder.
+    file: String,
     /// `clap-4.5.0/README.md`
     pub shown: String,
     pub changelog: bool,
@@ -71,12 +72,18 @@ impl Package {
             let changelog = is_changelog(&lower) && (prose || !lower.contains('.'));
             let readme = lower.starts_with("readme") || lower == "metadata" || lower == "doc.go";
             if (changelog && changelogs) || readme {
-                found.push(Document { shown: format!("{shown}/{name}"), path: path.clone(), changelog });
+                found.push(Document {
+                    folder: folder.clone(),
+                    file: name.to_string(),
+                    shown: format!("{shown}/{name}"),
+                    changelog,
+                });
             }
         }
-        let head = folder.join("src/lib.rs");
-        if head.is_file() {
-            found.push(Document { path: head, shown: format!("{shown}/src/lib.rs"), changelog: false });
+        let file = "src/lib.rs".to_string();
+        if folder.join(&file).is_file() {
+            let shown = format!("{shown}/{file}");
+            found.push(Document { folder: folder.clone(), file, shown, changelog: false });
         }
         found
     }
@@ -84,8 +91,8 @@ impl Package {
 
 impl Document {
     pub fn pieces(&self) -> Option<Vec<Piece>> {
-        let text = head(&self.path)?;
-        Some(match self.path.extension().and_then(|end| end.to_str()) {
+        let text = head(&self.folder, &self.file)?;
+        Some(match Path::new(&self.file).extension().and_then(|end| end.to_str()) {
             Some("rs") => prose::pieces(&crate_doc(&text)),
             Some("go") => comments::comments(&text, "go"),
             _ => prose::pieces(&text),
@@ -101,10 +108,9 @@ fn crate_doc(text: &str) -> String {
     said.collect::<Vec<_>>().join("\n")
 }
 
-/// The beginning of a file of somebody else.
-pub(crate) fn head(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+/// The beginning of a file of somebody else's package. A link in the package does not lead out of it.
+pub(crate) fn head(folder: &Path, file: &str) -> Option<String> {
+    let bytes = plain::read(plain::open_in(folder, Path::new(file))?, MAX_BYTES)?;
     Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.contains('\0'))
 }
 

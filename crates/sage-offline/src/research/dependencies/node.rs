@@ -1,10 +1,12 @@
 //! JavaScript and TypeScript: `package.json`, and `node_modules` beside it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::{Package, head, line_starting, manifests};
+use crate::plain;
 use crate::walk::Tree;
 
 pub(super) fn packages(tree: &Tree) -> Vec<Package> {
@@ -38,11 +40,12 @@ fn on_disk(mut package: Package, tree: &Tree, manifest: &str, wanted: &str) -> P
     let beside = manifest.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let candidates =
         [format!("{beside}node_modules/{}", package.name), format!("node_modules/{}", package.name)];
-    let folder =
-        candidates.into_iter().map(|shown| (tree.root.join(&shown), shown)).find(|(path, _)| path.is_dir());
+    // One that leads out of the project belongs to somebody else, and its documents would be quoted.
+    let in_project = |shown: String| Some((plain::real_in(&tree.root, Path::new(&shown))?, shown));
+    let folder = candidates.into_iter().filter_map(in_project).find(|(path, _)| path.is_dir());
     package.version = wanted.trim_start_matches(['^', '~', '=', '>', ' ']).to_string();
     let Some((path, shown)) = folder else { return package };
-    if let Some(text) = head(&path.join("package.json")) {
+    if let Some(text) = head(&path, "package.json") {
         let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| manifest.get(name).and_then(Value::as_str);
         package.version = field("version").map_or(package.version, str::to_string);

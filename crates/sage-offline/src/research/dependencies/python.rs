@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{Package, head, line_starting, manifests};
+use crate::plain;
 use crate::research::places::{Places, children, site_packages};
 use crate::walk::Tree;
 
@@ -94,6 +95,7 @@ fn installed(tree: &Tree, places: &Places) -> BTreeMap<String, (PathBuf, String)
             continue;
         };
         let shown = match path.strip_prefix(&tree.root) {
+            Ok(inside) if plain::real_in(&tree.root, inside).is_none() => continue,
             Ok(inside) => inside.display().to_string(),
             Err(_) => format!("site-packages/{file}"),
         };
@@ -103,7 +105,7 @@ fn installed(tree: &Tree, places: &Places) -> BTreeMap<String, (PathBuf, String)
 }
 
 fn on_disk(mut package: Package, path: &Path, shown: &str) -> Package {
-    let text = head(&path.join("METADATA")).unwrap_or_default();
+    let text = head(path, "METADATA").unwrap_or_default();
     for (at, line) in text.lines().take_while(|line| !line.is_empty()).enumerate() {
         if let Some(version) = line.strip_prefix("Version: ") {
             package.version = version.to_string();

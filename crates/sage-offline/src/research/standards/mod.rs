@@ -5,7 +5,10 @@ mod automation;
 mod prose;
 mod settings;
 
+use std::path::Path;
+
 use crate::finding::{Claim, Finding, Report};
+use crate::plain;
 use crate::walk::Tree;
 
 use super::rank::Query;
@@ -84,7 +87,5 @@ fn files(findings: &[Finding]) -> usize {
 
 /// A file by its name, hidden or not; not one that is no text or very large.
 fn text(tree: &Tree, path: &str) -> Option<String> {
-    let file = tree.root.join(path);
-    let small = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= 256 * 1024);
-    small.then(|| std::fs::read_to_string(file).ok()).flatten()
+    plain::text(&tree.root, Path::new(path), 256 * 1024)
 }

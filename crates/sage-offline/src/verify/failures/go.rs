@@ -36,14 +36,29 @@ fn place(line: &str, package: Option<&str>, places: &Places) -> Option<String> {
 /// `--- PASS` lines come with `-v` only, so packages are all that can be said otherwise: nothing.
 pub fn counts(lines: &[&str]) -> Option<Counts> {
     let count = |start: &str| lines.iter().filter(|line| line.trim_start().starts_with(start)).count();
-    let (passed, failed) = (count("--- PASS: "), count("--- FAIL: "));
+    let (passed, failed) =
+        (count("--- PASS: ") + events(lines, "pass"), count("--- FAIL: ") + events(lines, "fail"));
     if passed + failed > 0 {
         // Without `-v` only failures have a line: how many passed is not known.
         return (passed > 0).then_some(Counts { ran: passed + failed, failed });
     }
-    let empty = |line: &&&str| line.contains("[no test files]") || line.contains("[no tests to run]");
-    let tested =
-        lines.iter().any(|line| line.starts_with("ok ") && !empty(&line) || line.starts_with("FAIL"));
-    let none = lines.iter().filter(empty).any(|line| line.starts_with(['?', 'o', '\t']));
+    let tested = tested(lines) || lines.iter().any(|line| line.starts_with("FAIL"));
+    let none = lines.iter().filter(|line| is_empty(line)).any(|line| line.starts_with(['?', 'o', '\t']));
     (none && !tested).then_some(Counts::default())
+}
+
+/// `go test -json`: `{"Action":"pass","Package":"x","Test":"TestA"}`
+fn events(lines: &[&str], action: &str) -> usize {
+    let action = format!("\"Action\":\"{action}\"");
+    let is_it = |line: &&&str| line.starts_with('{') && line.contains(&action) && line.contains("\"Test\":");
+    lines.iter().filter(is_it).count()
+}
+
+/// `ok      example.com/x    0.003s`: the tests of a package passed.
+pub fn tested(lines: &[&str]) -> bool {
+    lines.iter().any(|line| (line.starts_with("ok  \t") || line.starts_with("ok\t")) && !is_empty(line))
+}
+
+fn is_empty(line: &str) -> bool {
+    line.contains("[no test files]") || line.contains("[no tests to run]")
 }

@@ -38,3 +38,18 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
     };
     lines.iter().filter_map(count).reduce(Counts::plus)
 }
+
+/// `> Task :app:test`: Gradle ran the tests of a project, or has nothing to add since it did (`UP-TO-DATE`). Those
+/// without tests, and those that were switched off, are marked.
+pub fn tested(lines: &[&str]) -> bool {
+    let is_it = |line: &&str| {
+        let Some(task) = line.trim().strip_prefix("> Task :") else { return false };
+        let (path, mark) = task.split_once(' ').unwrap_or((task, ""));
+        let name = path.rsplit(':').next().unwrap_or(path);
+        let tests = name == "test"
+            || name.ends_with("Test")
+            || name.starts_with("test") && name.ends_with("UnitTest");
+        tests && ["", "UP-TO-DATE", "FROM-CACHE"].contains(&mark)
+    };
+    lines.iter().any(is_it)
+}

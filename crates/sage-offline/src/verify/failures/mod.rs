@@ -7,6 +7,7 @@ mod cargo;
 mod go;
 mod jvm;
 mod node;
+mod others;
 mod place;
 mod python;
 mod ruby_php;
@@ -72,11 +73,26 @@ pub fn read(output: &str, project: &Path, dir: &str) -> Vec<Failure> {
     kept
 }
 
-/// Nothing where no program said a number.
+/// Nothing where no program said a number, and no line tells of a single test.
 pub fn counts(output: &str) -> Option<Counts> {
     let lines: Vec<&str> = output.lines().collect();
-    let families = [cargo::counts, python::counts, node::counts, go::counts, jvm::counts, ruby_php::counts];
-    families.iter().filter_map(|family| family(&lines)).reduce(Counts::plus)
+    let families = [
+        cargo::counts,
+        python::counts,
+        node::counts,
+        go::counts,
+        jvm::counts,
+        ruby_php::counts,
+        others::counts,
+    ];
+    let counted = families.iter().filter_map(|family| family(&lines)).reduce(Counts::plus);
+    counted.or_else(|| others::ok_lines(&lines))
+}
+
+/// Whether the output shows that a test ran. Go and Gradle say so without a number.
+pub fn shows_tests(output: &str) -> bool {
+    let lines: Vec<&str> = output.lines().collect();
+    counts(output).is_some_and(|counts| counts.ran > 0) || go::tested(&lines) || jvm::tested(&lines)
 }
 
 fn shortened(text: &str) -> String {

@@ -96,9 +96,7 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
     for line in lines.iter().map(|line| line.trim_start()) {
         if let Some(rest) = after(line, &["Test Suites:", "Test Files  "]) {
             suites += number_before(rest, "failed").unwrap_or(0);
-        } else if let Some(rest) =
-            after(line, &["Tests:", "Tests  "]).filter(|rest| !rest.contains("Assertions:"))
-        {
+        } else if let Some(rest) = after(line, &["Tests:", "Tests  "]).filter(|rest| says_tests(rest)) {
             let failed = number_before(rest, "failed").unwrap_or(0).max(std::mem::take(&mut suites));
             found.push(Counts { ran: number_before(rest, "passed").unwrap_or(0) + failed, failed });
         } else if let Some(more) = mocha(line) {
@@ -108,6 +106,12 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
     found.extend((suites > 0).then_some(Counts { ran: suites, failed: suites }));
     found.extend(node(lines).or_else(|| plain_tap(lines)));
     found.into_iter().reduce(Counts::plus)
+}
+
+/// Not PHPUnit's `Tests: 3, Assertions: 3` and not ScalaTest's `Tests: succeeded 3`.
+fn says_tests(rest: &str) -> bool {
+    let words = ["passed", "failed", "skipped", "todo", "pending", "total"];
+    words.iter().any(|word| number_before(rest, word).is_some()) && !rest.contains("Assertions:")
 }
 
 fn after<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {

@@ -93,7 +93,17 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
             counts = Some(more.plus(counts.unwrap_or_default()));
         }
     }
-    counts
+    counts.or_else(|| lines.iter().filter_map(|line| dots(line)).reduce(Counts::plus))
+}
+
+/// `..s.F                  [100%]`: with `-qq` that is all that pytest prints.
+fn dots(line: &str) -> Option<Counts> {
+    let (signs, rest) = line.trim_end().split_once(char::is_whitespace)?;
+    let percent = rest.trim().strip_prefix('[')?.strip_suffix("%]")?;
+    percent.trim().parse::<u8>().ok().filter(|_| signs.chars().all(|sign| ".sxXFE".contains(sign)))?;
+    let count = |wanted: &str| signs.chars().filter(|sign| wanted.contains(*sign)).count();
+    let failed = count("FE");
+    Some(Counts { ran: count(".") + failed, failed })
 }
 
 /// `=== 1 failed, 2 passed in 0.12s ===`, with `-q` without the rulers.

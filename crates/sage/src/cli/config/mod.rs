@@ -155,7 +155,7 @@ impl Config {
         let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
         let inherited = Inherited::read(&file.approvals, root);
-        let defined = definitions(&file, written, &servers, &inherited);
+        let defined = definitions(&file, written, &servers, &inherited, root);
         let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
         let approvals = Answers::of(&mut settings, &file, inherited, &untrusted)?;
         let encryption = encryption::wanted(&mut settings)?;
@@ -247,9 +247,15 @@ impl Config {
 const APPROVALS: &str = "approvals";
 
 /// All that the project defines and that would start or send something, or answer for a person.
-fn definitions(file: &File, written: &Value, servers: &Servers, inherited: &Inherited) -> Vec<Definition> {
+fn definitions(
+    file: &File,
+    written: &Value,
+    servers: &Servers,
+    inherited: &Inherited,
+    root: &Path,
+) -> Vec<Definition> {
     let agents = written["agents"].as_object().into_iter().flatten();
-    let agents = agents.filter_map(|(name, agent)| Definition::agent(name, FROM_FILE, agent));
+    let agents = agents.filter_map(|(name, agent)| Definition::agent(root, name, FROM_FILE, agent));
     let rules = file.approvals.grants().then(|| Definition::approvals(FROM_FILE, &written[APPROVALS]));
     servers.defined.iter().cloned().chain(agents).chain(rules).chain(inherited.defined.clone()).collect()
 }
@@ -337,9 +343,15 @@ fn providers(settings: &mut Vec<Setting>, file: &File) -> Result<BTreeMap<String
     Ok(providers)
 }
 
-/// An empty command runs nothing; one that is left out may be a step's own affair.
+/// An empty command runs nothing; one that is left out may be a step's own affair. A server is started or reached.
 fn check_commands(file: &File) -> Result<(), Failure> {
     let empty = |(_, agent): &(&String, &AgentFile)| agent.command.as_ref().is_some_and(Vec::is_empty);
+    for (name, agent) in &file.agents {
+        for (server, value) in &agent.mcp_servers {
+            let key = format!("agents.{name}.mcpServers.{server}");
+            servers::refuse_both(value).map_err(|why| wrong(&key, why))?;
+        }
+    }
     match file.agents.iter().filter(|(name, _)| *name != "fake").find(empty) {
         Some((name, _)) => Err(wrong(&format!("agents.{name}.command"), "it is empty")
             .hint(format!("[agents.{name}] command = [\"program\", \"argument\"] in sage.toml"))),

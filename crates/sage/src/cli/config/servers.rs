@@ -32,9 +32,9 @@ impl Servers {
     pub fn of(file: &File, written: &Value, root: &Path, trust: &Trust) -> Result<Servers, Failure> {
         let mut servers = Servers::default();
         let variable = |name: &str| std::env::var(name).ok();
-        servers.add_shared(&root.join(FILE), &variable, trust);
+        servers.add_shared(root, &variable, trust);
         for (name, given) in &file.mcp {
-            let definition = Definition::server(name, FROM_FILE, &written["mcp"][name]);
+            let definition = Definition::server(root, name, FROM_FILE, &written["mcp"][name]);
             let is_trusted = trust.holds(&definition);
             // Errors in it are reported in any case.
             let server = stated(name, given, if is_trusted { &variable } else { &unread })?;
@@ -51,8 +51,8 @@ impl Servers {
         Ok(servers)
     }
 
-    fn add_shared(&mut self, path: &Path, variable: &dyn Fn(&str) -> Option<String>, trust: &Trust) {
-        let listed = match read(path) {
+    fn add_shared(&mut self, root: &Path, variable: &dyn Fn(&str) -> Option<String>, trust: &Trust) {
+        let listed = match read(root) {
             Ok(None) => return,
             Ok(Some(value)) => value,
             Err(why) => return self.notes.push(format!("{FILE} is not used: {why}")),
@@ -62,7 +62,7 @@ impl Servers {
             if is_sage(name, value) {
                 continue;
             }
-            let definition = Definition::server(name, FILE, value);
+            let definition = Definition::server(root, name, FILE, value);
             let is_trusted = trust.holds(&definition);
             match shared(name, value, if is_trusted { variable } else { &unread }) {
                 Ok(server) => {
@@ -146,14 +146,20 @@ fn stated(
     Ok(server)
 }
 
+/// A definition means one thing, to whoever reads it and to whoever starts it.
+pub(super) fn refuse_both(value: &Value) -> Result<(), String> {
+    let both = !value["command"].is_null() && !value["url"].is_null();
+    if both { Err("it has a `command` and a `url`: a server is started or reached".into()) } else { Ok(()) }
+}
+
 /// The name of a variable, or the beginning of names with a `*`.
 fn is_variable(name: &str) -> bool {
     let start = name.strip_suffix('*').unwrap_or(name);
     !name.is_empty() && start.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn read(path: &Path) -> Result<Option<Value>, String> {
-    match text_file::read(path, MAX_BYTES) {
+fn read(root: &Path) -> Result<Option<Value>, String> {
+    match text_file::read_in(root, &root.join(FILE), MAX_BYTES) {
         // The sandbox of an agent holds the place of a file that is not there with an empty one.
         Ok(text) if text.is_empty() => Ok(None),
         Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| error.to_string()),
@@ -172,6 +178,7 @@ fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) 
         let pairs = value.as_object().into_iter().flatten();
         pairs.map(|(name, value)| Ok((name.clone(), text(value)?))).collect::<Result<_, String>>()
     };
+    refuse_both(value)?;
     let by_default = if value["url"].is_string() { "http" } else { "stdio" };
     match value["type"].as_str().unwrap_or(by_default) {
         "stdio" => {
@@ -234,9 +241,9 @@ mod tests {
     #[test]
     fn the_servers_of_others_are_used_where_possible() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(FILE);
+        let (root, path) = (dir.path(), dir.path().join(FILE));
         let mut servers = Servers::default();
-        servers.add_shared(&path, &variable, &Trust::load(None, &path));
+        servers.add_shared(root, &variable, &Trust::load(None, &path));
         assert!(servers.defined.is_empty() && servers.notes.is_empty(), "no file");
         let text = r#"{"mcpServers": {
             "sage": {"type": "stdio", "command": "sage", "args": ["mcp"]},
@@ -244,26 +251,28 @@ mod tests {
             "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"A": "Bearer ${HOME}"}},
             "near": {"url": "http://127.0.0.1:1/mcp"}, "open": {"type": "http", "url": "http://example.com"},
             "old": {"type": "sse", "url": "https://example.com"},
+            "both": {"type": "stdio", "url": "https://example.com/mcp", "command": "./evil.sh"},
             "a b": {"command": "x"}, "lost": {"command": "${NONE}"}, "odd": {"command": 5}}}"#;
         std::fs::write(&path, text).unwrap();
         let mut trust = Trust::load(Some(dir.path().join("user")), dir.path());
         let mut seen = Servers::default();
-        seen.add_shared(&path, &|name| panic!("`{name}` is read for a server that is not trusted"), &trust);
+        seen.add_shared(root, &|name| panic!("`{name}` is read for a server that is not trusted"), &trust);
         assert!(seen.known.is_empty(), "{:?}", seen.known);
         let names: Vec<&str> = seen.defined.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["mcp.good", "mcp.web", "mcp.near", "mcp.lost"]);
         trust.add(&seen.defined, "me", "now").unwrap();
-        servers.add_shared(&path, &variable, &trust);
+        servers.add_shared(root, &variable, &trust);
         let good = &servers.known["good"];
         assert_eq!((good.command.as_str(), good.args.join(" ").as_str()), ("/opt/me/it", "-x y"));
-        assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 3, 5));
+        assert_eq!((good.env["A"].as_str(), servers.known.len(), servers.notes.len()), ("b", 3, 6));
         assert_eq!(servers.known["web"].headers["A"], "Bearer /opt/me");
         assert_eq!(servers.known["near"].url.as_deref(), Some("http://127.0.0.1:1/mcp"));
         let noted =
             |name: &str, why: &str| servers.notes.iter().any(|it| it.contains(name) && it.contains(why));
         assert!(noted("`old`", "ask for `http`") && noted("`open`", "must begin with https"));
+        assert!(noted("`both`", "it has a `command` and a `url`"));
         std::fs::write(&path, "{").unwrap();
-        servers.add_shared(&path, &variable, &trust);
-        assert!(servers.notes[5].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
+        servers.add_shared(root, &variable, &trust);
+        assert!(servers.notes[6].starts_with(".mcp.json is not used: "), "{:?}", servers.notes);
     }
 }

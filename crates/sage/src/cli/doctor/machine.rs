@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use sage_engine::user_key;
 
 use super::check::Check;
-use crate::cli::context::{self, user_state};
+use crate::cli::context;
 use crate::cli::failure::Failure;
 use crate::trust::user;
 use sage_agents::agent::search_path;
@@ -101,7 +101,10 @@ fn clock() -> Check {
 }
 
 fn shared() -> Check {
-    let dir = user_state();
+    let Some(dir) = user::dir() else {
+        let says = "there is no home directory: limits of providers hold in each project alone";
+        return Check::warn("shared", says).hint("XDG_STATE_HOME=<a directory of yours>");
+    };
     let shown = dir.display();
     match writable(&dir) {
         Ok(()) => Check::good("shared", format!("{shown}: limits of providers, for all projects")),

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sage_agents::OfflineAnswer as Answer;
+use sage_core::run::State;
+use sage_core::template::Isolation;
 use sage_offline::{Before, Request, Trouble};
 use serde_json::{Map, Value};
 
@@ -47,31 +49,67 @@ fn with_commands(request: &Request) -> Result<Request, Trouble> {
     let text = |name: &str| request.params.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let context = context(request)?;
     let named = context.config.file.check_commands(what, text("part").unwrap_or("all"));
-    let (before, doubt) = baseline::of(&context.project, &run());
+    let (before, doubt) = baseline::of(&context.project, &run(), context.key.as_ref());
     let mut request = Request { named, run_began_s: began_s(&run()), before, doubt, ..request.clone() };
     if let Some(step) = text("of") {
-        match worktree_of(&context, step)? {
+        match worktree_of(&context, &request.feature, step)? {
             // It has what was committed, not all that was in the project.
-            Some(place) => (request.project, request.before) = (place, Before::Unasked),
-            // One in which nothing was changed is gone.
-            None => request.absent = Some(format!("`{step}` left no worktree")),
+            Worktree::At { path, base } => (request.project, request.before) = (path, Before::Commit(base)),
+            Worktree::Unchanged => request.absent = Some(format!("`{step}` left no worktree")),
+            Worktree::Unknown(why) => request.unplaced = Some(why),
         }
     }
     Ok(request)
 }
 
-/// Where a step of this run worked, if it had a worktree and changed something in it.
-fn worktree_of(context: &Context, step: &str) -> Result<Option<PathBuf>, Trouble> {
+/// Where a step worked that `of` names.
+enum Worktree {
+    At {
+        path: PathBuf,
+        /// The commit that it began at.
+        base: String,
+    },
+    /// One in which nothing was changed is gone.
+    Unchanged,
+    Unknown(String),
+}
+
+fn worktree_of(context: &Context, feature: &str, step: &str) -> Result<Worktree, Trouble> {
     let worktrees = context.project.dir.join("worktrees");
     let unreadable = |source| Trouble::Unreadable { path: worktrees.clone(), source };
     let leases =
         sage_agents::worktree::list_of(&worktrees, &run(), context.key.as_ref()).map_err(unreadable)?;
-    let Some(lease) = leases.found.into_iter().find(|lease| lease.step == step) else { return Ok(None) };
+    let Some(lease) = leases.found.into_iter().find(|lease| lease.step == step) else {
+        return Ok(without_lease(context, feature, step));
+    };
     // The project may be a folder of its repository.
     let root = &context.project.root;
-    let top = sage_agents::worktree::repository(root).unwrap_or_else(|_| root.clone());
+    let top = sage_agents::worktree::top(root).unwrap_or_else(|_| root.clone());
     let within = root.strip_prefix(&top).unwrap_or(Path::new("")).to_path_buf();
-    Ok(Some(lease.path.join(within)))
+    let path = lease.path.join(within);
+    Ok(match path.is_dir() {
+        true => Worktree::At { path, base: lease.base },
+        false => Worktree::Unknown(format!("The check was not made: the worktree of `{step}` is gone.")),
+    })
+}
+
+/// Only a step that had a worktree and changed nothing in it leaves nothing to check.
+fn without_lease(context: &Context, feature: &str, step: &str) -> Worktree {
+    let unknown = |why: &str| {
+        Worktree::Unknown(format!(
+            "The check was not made: `of` names `{step}`, {why}. Correct it and resume."
+        ))
+    };
+    let Ok(snapshot) = context.engine().read(feature) else { return unknown("and the run cannot be read") };
+    let run = &snapshot.run;
+    let Some(id) = run.find(step) else { return unknown("which is no step of this run") };
+    let isolated = run.operation(id).isolation == Isolation::Worktree;
+    match &run.step(id).state {
+        _ if !isolated => unknown("which has no worktree of its own (`isolation: worktree`)"),
+        State::Skipped => Worktree::Unchanged,
+        State::Succeeded if run.step(id).children.is_none() => Worktree::Unchanged,
+        _ => unknown("which left no worktree"),
+    }
 }
 
 /// A run's id begins with its time.

@@ -159,19 +159,26 @@ fn named(run: &Run, from: &[String]) -> Result<Vec<StepId>, Failure> {
     Ok(ids)
 }
 
-/// One check must have been made: a run without any has shown nothing.
+/// One check must have been made: a run without any has shown nothing. That the project builds is not enough where the
+/// workflow has tests.
 fn refuse_unmade_checks(run: &Run) -> Result<(), Failure> {
     let is_check = |&id: &StepId| {
         let expect = run.operation(id).expect.as_ref();
         run.operation(id).is_check() || expect.is_some_and(|expect| expect["command"].is_string())
     };
+    let is_build = |id: StepId| run.operation(id).type_name == "build.verify";
     let checks: Vec<StepId> = run.step_ids().filter(is_check).collect();
-    let made = |id: &StepId| matches!(run.step(*id).state, State::Succeeded) && !run.step(*id).degraded;
-    if checks.iter().any(made) {
+    let has_tests = checks.iter().any(|&id| !is_build(id));
+    let made = |id: StepId| {
+        let step = run.step(id);
+        step.children.is_none() && matches!(step.state, State::Succeeded) && !step.degraded
+    };
+    if checks.iter().any(|&id| made(id) && (!has_tests || !is_build(id))) {
         return Ok(());
     }
     let rule = "skills are saved only from runs whose checks ran and passed";
-    Err(match checks.first() {
+    let unmade = checks.iter().find(|&&id| !made(id) && (!has_tests || !is_build(id)));
+    Err(match unmade {
         Some(&id) => Failure::usage(format!("step `{}` did not run; {rule}", run.step(id).path))
             .hint(sage("result").arg(&run.feature).arg(run.step(id).path.as_ref())),
         None => Failure::usage(format!("`{}` has no check such as `test.run`; {rule}", run.feature))

@@ -36,7 +36,8 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
 fn page(context: &Context, wanted: &Wanted) -> Result<Answer, ToolError> {
     let engine = context.engine();
     let run = engine.read(&wanted.feature)?.run;
-    if let Some(step) = wanted.step.as_deref().filter(|step| run.find(step).is_none()) {
+    let is_unknown = |step: &&str| run.find(step).is_none() && run.kept_output(step).is_none();
+    if let Some(step) = wanted.step.as_deref().filter(is_unknown) {
         let near = sage_core::diagnostic::did_you_mean(step, run.live_steps().map(|step| step.path.as_ref()));
         let message = format!("no step {} in `{}`", given(&step.into()), run.feature);
         let hint =

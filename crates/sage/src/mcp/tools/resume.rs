@@ -11,7 +11,6 @@ use super::super::error::{Code, ToolError, call_text};
 use super::execute::hand_over;
 use super::outcome;
 use super::take::after_owner;
-use crate::cli::baseline;
 use crate::cli::context::Context;
 use crate::cli::notes::{self, Note};
 use crate::cli::preflight::check_run_trust;
@@ -42,8 +41,7 @@ fn begin(context: &Context, feature: &str, from: Option<String>) -> Result<Begun
     if !context.config.untrusted.is_empty() {
         check_run_trust(context, &engine.read(feature).map_err(refused)?.run)?;
     }
-    let recheck = baseline::changed(&engine, feature);
-    let request = ResumeRequest { from: from.clone(), recheck, ..ResumeRequest::default() };
+    let request = ResumeRequest { from: from.clone(), ..ResumeRequest::default() };
     let resumed = after_owner(&engine, feature, || engine.resume(feature, request.clone()));
     match resumed.map_err(refused)? {
         Resumed::Complete { run, notices } => {

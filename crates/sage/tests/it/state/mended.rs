@@ -87,8 +87,10 @@ fn wholly_garbled_state_is_corruption_and_never_no_run() {
         asked.sage.sage("verify").exit(1).stdout_has(asked.dir.file_name().unwrap().to_str().unwrap());
         asked.sage.sage("verify x").exit(1).stdout_has("checkpoint");
         asked.sage.sage("list").exit(0).stdout_has("damaged");
-        // Starting anew is possible and keeps what there was.
-        asked.sage.sage("run x -t t").exit(4);
+        // Nobody can say whether it has ended: a new run is the user's decision, and keeps what there was.
+        asked.sage.sage("run x -t t").exit(1).stderr_has("hint: sage run x -t t --new");
+        assert_eq!(std::fs::read_dir(asked.dir.parent().unwrap()).unwrap().count(), 1, "nothing was started");
+        asked.sage.sage("run x -t t --new").exit(4);
         let kept = asked.sage.path(".sage/state/workflow-x.json.damaged-1");
         assert!(std::fs::read_to_string(kept).unwrap().starts_with("garbage"));
         assert!(asked.journal().is_file());
@@ -337,4 +339,75 @@ fn rename_run(sage: &Sage, old: &std::path::Path, new: &std::path::Path, journal
         let _ = std::fs::remove_file(sage.path(".sage/state").join(name));
     }
     sage.sage("resume x").exit(0);
+}
+
+/// A second run beside it would do all of its work again.
+// covers: R4, R5, R16
+#[test]
+fn a_new_run_is_not_started_over_an_open_one_that_cannot_be_read() {
+    type Damage = fn(&Asked);
+    let damages: [(&str, Damage); 4] = [
+        ("a flipped bit", |asked| {
+            flip(&asked.journal(), asked.journal().metadata().unwrap().len() as usize / 2)
+        }),
+        ("deleted", |asked| std::fs::remove_file(asked.journal()).unwrap()),
+        ("CRLF", |asked| {
+            let text = std::fs::read_to_string(asked.journal()).unwrap();
+            std::fs::write(asked.journal(), text.replace('\n', "\r\n")).unwrap();
+        }),
+        ("a directory", |asked| {
+            std::fs::remove_file(asked.journal()).unwrap();
+            std::fs::create_dir(asked.journal()).unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let asked = Asked::new();
+        damage(&asked);
+        let runs = || std::fs::read_dir(asked.dir.parent().unwrap()).unwrap().count();
+        for command in ["run x -t t", "run x -t t --detach"] {
+            let refused = asked.sage.sage(command).exit(1).stderr_has("cannot be read");
+            refused.stderr_has("hint: sage resume x").stderr_has(&format!("hint: sage {command} --new"));
+            assert_eq!((runs(), asked.ran().len()), (1, 3), "{what}: nothing was started");
+        }
+        asked.sage.sage("verify").exit(1).stderr_lacks("rm -r").stderr_has("hint: sage repair x");
+        // The user may give it up; what is left of it stays.
+        asked.sage.sage("run x -t t --new").exit(4);
+        assert_eq!(runs(), 2, "{what}");
+        assert!(asked.dir.is_dir());
+    }
+    // The checkpoint says that a run has ended: nothing of it is done twice by another one.
+    let asked = Asked::finished();
+    flip(&asked.journal(), 500);
+    asked.sage.sage("run x -t t").exit(4);
+}
+
+const FAN: &str = r#"
+name: t
+phases:
+  - id: a
+    operations: { id: each, type: shell, foreach: '[range(3)]', params: { run: "echo each >> ran; echo $SAGE_STEP" } }
+  - id: b
+    dependencies: [a]
+    operations: { id: end, type: shell, params: { run: "echo end >> ran" } }
+"#;
+
+/// A damaged record costs the step that it tells of, and no other one.
+// covers: R4, R5
+#[test]
+fn a_repair_keeps_the_results_of_each_item_of_a_fan_out() {
+    for (record, lost) in [("run.started", None), ("step.expanded", None), ("step.finished", Some(0))] {
+        let sage = Sage::new().template("t", FAN);
+        sage.sage("run x -t t --parallel 1").exit(0);
+        let journal = sage.latest_dir("x").join("journal.jsonl");
+        let text = std::fs::read_to_string(&journal).unwrap();
+        flip(&journal, text.find(&format!("\"kind\":\"{record}\"")).unwrap() + 12);
+        sage.sage("resume x").exit(0);
+        for item in (0..3).filter(|item| Some(*item) != lost) {
+            let step = format!("a/each[{item}]");
+            let result = sage.args(["result", "x", &step]).run().exit(0).json();
+            assert_eq!(result["stdout"], format!("{step}\n"), "{record}");
+        }
+        assert_eq!(sage.lines("ran").len(), 4, "{record}: nothing ran again");
+        sage.sage("result x a/each[7]").exit(2);
+    }
 }

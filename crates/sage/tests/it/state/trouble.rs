@@ -212,3 +212,42 @@ fn too_few_processes_fail_no_step() {
         assert_eq!(sage.lines("ran").len(), 12, "{processes}: every item once");
     }
 }
+
+/// The kernel's answer to `ulimit -f` is a signal that ends the process unless it is handled.
+// covers: R15
+#[test]
+fn a_file_size_limit_is_an_error_and_no_death() {
+    let text = r#"
+name: t
+phases:
+  - id: a
+    operations: { id: one, type: shell, params: { run: "echo one >> ran; head -c 20000 /dev/zero | tr '\\0' x" } }
+  - id: b
+    dependencies: [a]
+    operations: { id: two, type: shell, params: { run: "echo two >> ran; head -c 20000 /dev/zero | tr '\\0' x" } }
+"#;
+    for blocks in [2, 8, 32, 64] {
+        let sage = Sage::new().template("t", text);
+        let output = limited(&sage, &["run", "x", "-t", "t", "--no-wait"], &format!("ulimit -f {blocks}"));
+        let (code, told) = (output.status.code(), said(&output));
+        assert!(code.is_some(), "{blocks}: ended by a signal: {told}");
+        assert!(matches!(code, Some(0 | 1 | 4)), "{blocks}: {code:?} {told}");
+        if code != Some(0) {
+            assert!(told.contains("File too large"), "{blocks}: {told}");
+            let resumed = sage.sage("resume x");
+            assert!(matches!(resumed.code, 0 | 2), "{blocks}: {}", resumed.stderr);
+        }
+        sage.sage("verify").exit(0);
+    }
+    // Programs that it starts get the default again.
+    let text = r#"
+name: t
+phases:
+  - id: a
+    operations: { id: one, type: shell, params: { run: "sh -c 'head -c 90000 /dev/zero > large'; echo $?" } }
+"#;
+    let sage = Sage::new().template("t", text);
+    let output = limited(&sage, &["run", "x", "-t", "t", "--no-wait"], "ulimit -f 100");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(sage.sage("result x a/one").exit(0).json()["stdout"], "153\n", "128 + SIGXFSZ");
+}

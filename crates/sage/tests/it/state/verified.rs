@@ -80,28 +80,15 @@ fn a_chain_that_was_forged_is_damage() {
 // covers: R4, R15
 #[test]
 fn state_that_cannot_be_read_is_an_error() {
-    const NOBODY: u32 = 65_534;
     let asked = Asked::new();
-    let outside = asked.sage.outside().to_owned();
-    let root = rustix::process::geteuid().is_root();
-    if root {
-        // Root reads everything: another user is needed to be refused.
-        let all =
-            std::process::Command::new("chown").arg("-R").arg(NOBODY.to_string()).arg(&outside).status();
-        assert!(all.unwrap().success());
-    }
+    let user = User::of(&asked);
     for dir in [".sage", ".sage/state", ".sage/state/runs"] {
         let path = asked.sage.path(dir);
         let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         mode(0o000);
         for command in [&["verify"][..], &["list"], &["status", "x"], &["resume", "x"]] {
-            let mut command = asked.sage.args(command).command();
-            if root {
-                command.uid(NOBODY).gid(NOBODY);
-            }
-            let output = command.output().unwrap();
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{dir} {command:?}: {stderr}");
+            let (code, stderr) = user.types(command);
+            assert_eq!(code, Some(1), "{dir} {command:?}: {stderr}");
             assert!(
                 stderr.contains("cannot read") || stderr.contains("Permission denied"),
                 "{dir}: {stderr}"
@@ -109,8 +96,63 @@ fn state_that_cannot_be_read_is_an_error() {
         }
         mode(0o700);
     }
-    if root {
-        chown(&outside, Some(0), Some(0)).unwrap();
+}
+
+/// It is as good as ever once it can be read: making it again would cost what it has cost before.
+// covers: R4, R5, R15
+#[test]
+fn a_result_that_may_not_be_read_is_not_made_again() {
+    let asked = Asked::new();
+    let (user, blob) = (User::of(&asked), asked.blob());
+    let mode = |mode| std::fs::set_permissions(&blob, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o000);
+    for command in [&["resume", "x"][..], &["repair", "x"]] {
+        let (code, stderr) = user.types(command);
+        assert_eq!(code, Some(1), "{command:?}: {stderr}");
+        assert!(stderr.contains("cannot read the result of `a/big`"), "{command:?}: {stderr}");
+    }
+    let (code, stderr) = user.types(&["verify"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("hint: sage doctor") && !stderr.contains("sage resume"), "{stderr}");
+    mode(0o600);
+    assert_eq!(user.types(&["resume", "x"]).0, Some(4));
+    assert_eq!(asked.ran(), ["big", "small", "use"], "nothing ran again");
+}
+
+/// A user who is refused what may not be read: root reads everything, so that all is somebody else's until the end.
+struct User<'a> {
+    asked: &'a Asked,
+    is_root: bool,
+}
+
+impl User<'_> {
+    const NOBODY: u32 = 65_534;
+
+    fn of(asked: &Asked) -> User<'_> {
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            let mut all = std::process::Command::new("chown");
+            let all = all.arg("-R").arg(Self::NOBODY.to_string()).arg(asked.sage.outside()).status();
+            assert!(all.unwrap().success());
+        }
+        User { asked, is_root }
+    }
+
+    fn types(&self, args: &[&str]) -> (Option<i32>, String) {
+        let mut command = self.asked.sage.args(args).command();
+        if self.is_root {
+            command.uid(Self::NOBODY).gid(Self::NOBODY);
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        if self.is_root {
+            let _ = chown(self.asked.sage.outside(), Some(0), Some(0));
+        }
     }
 }
 

@@ -67,6 +67,11 @@ const COMMANDS: &[&str] = &[
     "trust",
     // What would use it asks first, and nobody is there to be asked.
     "run x -t own",
+    "run x",
+    "run x --agent offline",
+    "run x -t bugfix --agent offline",
+    "run x -t swarm --agent offline",
+    "compare kept --yes",
     "run x --agent mine -t scripted",
     "resume evil",
     "resume asking",

@@ -17,7 +17,7 @@ pub fn cloned(maker: &Sage) -> Sage {
     sage
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::remove_dir_all(to).unwrap();
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
