@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::hear::Ears;
 use super::settings::{Change, Offered};
-use super::{auth, failure, servers};
+use super::{auth, failure, files, servers};
 use crate::agent::{Conversation, Feed, Order};
 use crate::outcome::Miss;
 
@@ -113,7 +113,8 @@ impl Dialog<'_> {
 
     async fn introduce(&self) -> Result<InitializeResponse, Silence> {
         let access = self.order.access;
-        let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(access.write);
+        let reads = !files::are_read_by_agent(&self.order.config);
+        let files = FileSystemCapabilities::new().read_text_file(reads).write_text_file(access.write);
         let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::default());
         let request = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::new().fs(files).session(session))

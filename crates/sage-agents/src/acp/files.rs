@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use agent_client_protocol::Error;
-use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
+use agent_client_protocol::v1::schema::{self, ReadTextFileRequest, WriteTextFileRequest};
 
-use crate::agent::Reach;
+use crate::agent::{AgentConfig, Reach};
 
 pub fn read(reach: &Reach, request: &ReadTextFileRequest) -> Result<String, Error> {
-    let text = reach.read(&request.path).map_err(|why| refused(&request.path, why))?;
+    let text = reach.read(&request.path).map_err(|why| match why.is_missing() {
+        true => missing(&request.path),
+        false => refused(&request.path, why.to_string()),
+    })?;
     let (from, limit) = (request.line.unwrap_or(1).max(1) - 1, request.limit);
     if from == 0 && limit.is_none() {
         return Ok(text);
@@ -20,6 +23,18 @@ pub fn read(reach: &Reach, request: &ReadTextFileRequest) -> Result<String, Erro
 pub fn write(reach: &Reach, request: &WriteTextFileRequest) -> Result<(), Error> {
     let written = reach.write(&request.path, &request.content);
     written.map(drop).map_err(|why| refused(&request.path, why))
+}
+
+/// Gemini CLI takes every error of a read for a failure, also that the file does not exist, and then cannot create it
+/// (seen with 0.61): it reads files itself, and writes through us.
+pub fn are_read_by_agent(config: &AgentConfig) -> bool {
+    let is_gemini = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == "gemini");
+    config.command.iter().take(2).any(is_gemini)
+}
+
+/// Agents read a file before they create it, and look for this very error.
+fn missing(path: &Path) -> Error {
+    schema::Error::resource_not_found(Some(path.to_string_lossy().into_owned())).into()
 }
 
 fn refused(path: &Path, why: String) -> Error {
@@ -43,5 +58,22 @@ mod tests {
         assert_eq!(read(&reach, &lines).unwrap(), "2\n");
         let refused = write(&reach, &WriteTextFileRequest::new("s", ".mcp.json", "x")).unwrap_err();
         assert!(refused.data.unwrap()["message"].as_str().unwrap().contains("protected"));
+    }
+
+    // covers: S6
+    #[test]
+    fn a_missing_file_is_reported_as_such_but_only_where_the_agent_may_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let reach = Reach::new(dir.path(), dir.path(), Role::Implementer.access());
+        let error = |path: &str| {
+            let error = read(&reach, &ReadTextFileRequest::new("s", path)).unwrap_err();
+            (i32::from(error.code), error.message)
+        };
+        for path in ["none.txt", "no/such/folder/none.txt"] {
+            assert_eq!(error(path), (-32002, "Resource not found".into()), "{path}");
+        }
+        for path in ["/no/such/file", "../none.txt", ".sage/none"] {
+            assert_eq!(error(path).0, -32602, "{path}");
+        }
     }
 }

@@ -25,8 +25,37 @@ pub struct Heard {
     pub messages: Messages,
     pub tools: Tools,
     pub told: Told,
-    /// The last thing that was not allowed.
-    pub denied: Option<String>,
+    denied: Denied,
+}
+
+/// The last thing that was not allowed.
+#[derive(Debug, Default)]
+struct Denied {
+    why: Option<String>,
+    /// The agent has said something since.
+    answered: bool,
+}
+
+impl Heard {
+    /// What was not allowed last, and why.
+    pub fn denied(&self) -> Option<&str> {
+        self.denied.why.as_deref()
+    }
+
+    /// The last denial, if the agent has said nothing since: its last message is older and no answer.
+    pub fn silent_since_denial(&self) -> Option<&str> {
+        self.denied().filter(|_| !self.denied.answered)
+    }
+
+    pub fn deny(&mut self, tool: &str, why: &str) {
+        self.denied = Denied { why: Some(format!("`{tool}` was not allowed: {why}")), answered: false };
+    }
+
+    /// A piece of a message; gives the text of the message that it ends.
+    pub fn say(&mut self, id: Option<&str>, text: &str) -> Option<String> {
+        self.denied.answered |= !text.trim().is_empty();
+        self.messages.push(id, text)
+    }
 }
 
 #[derive(Debug)]
@@ -114,7 +143,7 @@ impl<'a> Ears<'a> {
     fn chunk(&self, mut heard: MutexGuard<'_, Heard>, chunk: &ContentChunk) {
         let ContentBlock::Text(text) = &chunk.content else { return };
         let id = chunk.message_id.as_ref().map(|id| id.0.as_ref());
-        let said = heard.messages.push(id, &text.text);
+        let said = heard.say(id, &text.text);
         drop(heard);
         self.feed.works();
         self.show(said, None);
@@ -132,8 +161,13 @@ impl<'a> Ears<'a> {
         let said = heard.messages.pause();
         let call = heard.tools.update(request.tool_call.clone()).clone();
         let id = format!("{}-{}", call.id, heard.questions);
+        let has_prompt = heard.asked;
         drop(heard);
         self.show(said, None);
+        // Some agents ask before they announce the tool call: the prompt must not be sent again.
+        if has_prompt {
+            self.feed.works();
+        }
         let decision = permit::decide(&call, id, self.order, &self.reach);
         (call, decision)
     }
@@ -150,7 +184,7 @@ pub struct Ledger(Arc<Mutex<Heard>>);
 
 impl Ledger {
     pub fn denied(&self, tool: &str, why: &str) {
-        lock(&self.0).denied = Some(format!("`{tool}` was not allowed: {why}"));
+        lock(&self.0).deny(tool, why);
     }
 }
 

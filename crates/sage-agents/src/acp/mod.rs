@@ -6,6 +6,7 @@
 //!   dialog.rs   initialize, log in, open the session, settings, prompt, cancel
 //!   hear.rs     what the agent says and does: messages, tool calls, usage
 //!   permit.rs   what it asks for         files.rs  what it reads and writes through us
+//!   names.rs    its tools under the names of other agents
 //!   verdict.rs  how the turn ended       failure.rs  what an error means
 //! ```
 //! One program per turn: the conversation goes on by its id, in another process.
@@ -16,6 +17,7 @@ mod failure;
 mod files;
 mod hear;
 mod message;
+mod names;
 mod permit;
 mod probe;
 mod servers;

@@ -9,6 +9,7 @@ use agent_client_protocol::v1::schema::{
 use sage_core::port::{AskKind, PermissionAsk};
 use serde_json::Value;
 
+use super::names;
 use crate::agent::describe;
 
 /// Open tool calls that are remembered; no agent has that many at once.
@@ -45,7 +46,7 @@ impl Tools {
         if call.kind != ToolKind::Other {
             fields = fields.kind(call.kind);
         }
-        self.update(ToolCallUpdate::new(call.tool_call_id, fields))
+        self.update(ToolCallUpdate::new(call.tool_call_id, fields).meta(call.meta))
     }
 
     pub fn update(&mut self, update: ToolCallUpdate) -> &mut Call {
@@ -55,6 +56,8 @@ impl Tools {
             self.open.pop_first();
         }
         let call = self.open.entry(id.clone()).or_insert_with(|| Call { id, ..Call::default() });
+        let named = update.meta.as_ref().and_then(names::of_meta);
+        call.name = named.or(call.name.take());
         call.learn(update.fields);
         call
     }
@@ -98,8 +101,10 @@ impl Call {
         self.name.clone().or_else(kind).unwrap_or_else(|| self.title.clone())
     }
 
+    /// Whether a tool that a step lists is this one. A title counts only without a name: the model may choose it.
     pub fn is(&self, tool: &str) -> bool {
-        self.name.as_deref() == Some(tool) || self.title == tool
+        let name = self.name.as_deref().or_else(|| names::of_id(&self.id));
+        names::covers(tool, name, self.kind) || (name.is_none() && self.title == tool)
     }
 
     /// Harmless by its kind.

@@ -1,4 +1,5 @@
-//! How a turn ended: only the agent's own `end_turn` is a success, and only if a model has spoken.
+//! How a turn ended: only the agent's own `end_turn` is a success, and only if a model has spoken. A turn that ends
+//! at a denied question, without another word, has failed.
 
 use agent_client_protocol::v1::schema::{PromptResponse, StopReason};
 use sage_core::policy::FailureClass;
@@ -15,7 +16,7 @@ pub fn answer(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Res
         StopReason::MaxTokens => Err(failed("it stopped at its limit of tokens")),
         StopReason::MaxTurnRequests => Err(failed("it stopped at its limit of requests to the model")),
         StopReason::Refusal => Err(failed("it refused to go on")),
-        StopReason::Cancelled => Err(match &heard.denied {
+        StopReason::Cancelled => Err(match heard.denied() {
             Some(denied) => failed(&format!("it gave up because {denied}")),
             None => Miss::failed(FailureClass::Lost, "its turn was cancelled, and not by sage"),
         }),
@@ -33,6 +34,10 @@ fn ended(response: &PromptResponse, heard: &Heard, wants_json: bool) -> Result<V
     // Seen with codex-acp: errors of the model are told in a message, and the turn ends as if nothing was wrong.
     if heard.messages.ends_with_own_words() || (!text.is_empty() && no_model_answered(response)) {
         return Err(failure::said(text));
+    }
+    // Seen with opencode and qwen: the turn just ends.
+    if let Some(denied) = heard.silent_since_denial() {
+        return Err(failed(&format!("it stopped without an answer because {denied}")));
     }
     if last.cut {
         return Err(Miss::unfit("the answer is too long"));
@@ -61,6 +66,24 @@ mod tests {
         let mut heard = Heard::default();
         chunks.iter().for_each(|(id, text)| drop(heard.messages.push(*id, text)));
         heard
+    }
+
+    // covers: S4, R7
+    #[test]
+    fn a_turn_that_ends_at_a_denial_has_failed() {
+        let end = response(r#"{"stopReason":"end_turn"}"#);
+        for before in ["", "let me look"] {
+            let mut heard = heard(&[(None, before)]);
+            heard.tools.used = true;
+            heard.deny("bash", "not today");
+            heard.say(None, " \n");
+            let Err(Miss::Failed { class, message, .. }) = answer(&end, &heard, false) else { panic!() };
+            let expected = "it stopped without an answer because `bash` was not allowed: not today";
+            assert_eq!((class, message.as_str()), (FailureClass::Failed, expected));
+            heard.messages.pause();
+            heard.say(None, "I could not look.");
+            assert_eq!(answer(&end, &heard, false), Ok("I could not look.".into()));
+        }
     }
 
     fn response(text: &str) -> PromptResponse {

@@ -18,6 +18,7 @@ mod reach;
 mod recover;
 mod run;
 mod turn;
+mod version;
 
 use std::path::Path;
 
@@ -33,6 +34,7 @@ pub use reach::Reach;
 pub use recover::{CutTurn, Recovered};
 pub use run::run;
 pub use turn::Turn;
+pub use version::{Fit, Tested};
 
 use crate::acp::Acp;
 use crate::attempt::Attempt;

@@ -19,6 +19,22 @@ pub struct Reach {
     pub access: Access,
 }
 
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("the file is not text")]
+    NotText,
+}
+
+impl Unread {
+    /// Whether there is no such file, where the agent may look.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Unread::Refused(refused) if refused.is_missing())
+    }
+}
+
 impl Reach {
     pub fn of(attempt: &Attempt<'_>, order: &Order) -> Reach {
         Reach::new(&attempt.cx.project, &order.cwd, order.access).closing(&attempt.config.private)
@@ -33,9 +49,9 @@ impl Reach {
         Reach { fence: self.fence.closing(closed), ..self }
     }
 
-    pub fn read(&self, path: &Path) -> Result<String, String> {
-        let bytes = self.fence.read(path, FILE_BYTES).map_err(|refused| refused.to_string())?;
-        String::from_utf8(bytes).map_err(|_| "the file is not text".to_string())
+    pub fn read(&self, path: &Path) -> Result<String, Unread> {
+        let bytes = self.fence.read(path, FILE_BYTES)?;
+        String::from_utf8(bytes).map_err(|_| Unread::NotText)
     }
 
     /// Returns the path below the root that was written.

@@ -88,7 +88,7 @@ impl Agent for Claude {
         let recorded = home::recorded(config, conversation, cut.since_ms, cut.until_ms);
         recorded.iter().for_each(|counted| tab.take(counted));
         let usage = tab.usage(cut.prices);
-        (!usage.is_empty()).then(|| Recovered { usage, counters: None })
+        (!usage.is_empty()).then_some(Recovered { usage, counters: None })
     }
 
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {

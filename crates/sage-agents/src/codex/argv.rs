@@ -25,7 +25,7 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt, logs: bool) -> 
     let site = site(attempt, order);
     sandbox::make_folders(&order.access, site);
     let mut settings = sandbox::settings(&order.access, site, attempt.call.allow);
-    settings.extend(mcp::settings(&order.mcp_servers)?);
+    settings.extend(mcp::settings(&order.mcp_servers, order.access)?);
     settings.extend(logs.then(retry_log::setting));
     // It knows four levels; the two above are its highest.
     let effort = order.effort.as_deref().map(|effort| if effort == "max" { "xhigh" } else { effort });

@@ -2,17 +2,27 @@
 //!
 //! Keys never appear in the command line: `${NAME}` becomes the name of a variable that codex reads itself.
 //! The user's own servers, from codex's own configuration, stay as they are.
+//!
+//! `codex exec` cannot ask, so a tool that needs an approval is denied. Each server has its mode: all of its tools are
+//! allowed for roles that may do everything, those that say that they only read for the others.
 
+use sage_core::role::{Access, Paths};
 use serde_json::{Map, Value};
 
 use super::toml_text::{list, table, text};
 use crate::outcome::Miss;
 
-pub fn settings(servers: &Map<String, Value>) -> Result<Vec<String>, Miss> {
-    servers.iter().map(|(name, server)| setting(name, server)).collect()
+pub fn settings(servers: &Map<String, Value>, access: Access) -> Result<Vec<String>, Miss> {
+    servers.iter().map(|(name, server)| setting(name, server, access)).collect()
 }
 
-fn setting(name: &str, server: &Value) -> Result<String, Miss> {
+/// Codex's word for what needs no approval: everything, or all but what writes.
+fn approval(access: Access) -> &'static str {
+    let all = access.write && access.paths == Paths::All && access.run && access.network;
+    if all { "approve" } else { "writes" }
+}
+
+fn setting(name: &str, server: &Value, access: Access) -> Result<String, Miss> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) {
         let message =
@@ -20,11 +30,12 @@ fn setting(name: &str, server: &Value) -> Result<String, Miss> {
         return Err(Miss::invalid(message));
     }
     let wrong = |what: &str| Miss::invalid(format!("MCP server `{name}`: {what}"));
-    let fields = match (server["command"].as_str(), server["url"].as_str()) {
+    let mut fields = match (server["command"].as_str(), server["url"].as_str()) {
         (Some(command), _) => local(command, server).map_err(|what| wrong(&what))?,
         (None, Some(url)) => remote(url, server).map_err(|what| wrong(&what))?,
         (None, None) => return Err(wrong("it has neither `command` nor `url`")),
     };
+    fields.push(("default_tools_approval_mode", text(approval(access))));
     Ok(format!("mcp_servers.{name}={}", table(fields.iter().map(|(name, value)| (*name, value.clone())))))
 }
 
@@ -92,24 +103,32 @@ fn literal(value: &str) -> Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
+    use sage_core::role::Role;
     use serde_json::json;
 
     use super::*;
 
     fn of(servers: Value) -> Result<Vec<String>, Miss> {
-        settings(servers.as_object().unwrap())
+        settings(servers.as_object().unwrap(), Role::Implementer.access())
+    }
+
+    // covers: S6
+    #[test]
+    fn roles_that_may_not_do_everything_use_only_tools_that_read() {
+        let mode = |role: Role| approval(role.access());
+        assert_eq!((mode(Role::Implementer), mode(Role::Auditor)), ("approve", "writes"));
+        assert_eq!((mode(Role::Planner), mode(Role::Observer)), ("writes", "writes"));
     }
 
     #[test]
     fn servers_are_told_in_codex_own_words_and_keys_stay_out_of_sight() {
         let local =
             json!({"sage": {"command": "sage", "args": ["mcp", "a b"], "env": {"A": "1", "KEY": "${KEY}"}}});
-        let told =
-            r#"mcp_servers.sage={"command"="sage","args"=["mcp","a b"],"env"={"A"="1"},"env_vars"=["KEY"]}"#;
+        let told = r#"mcp_servers.sage={"command"="sage","args"=["mcp","a b"],"env"={"A"="1"},"env_vars"=["KEY"],"default_tools_approval_mode"="approve"}"#;
         assert_eq!(of(local), Ok(vec![told.into()]));
         let remote = json!({"web": {"type": "http", "url": "http://x/mcp",
             "headers": {"Authorization": "Bearer ${TOKEN}", "X-A": "1", "X-B": "${B}"}}});
-        let told = r#"mcp_servers.web={"url"="http://x/mcp","bearer_token_env_var"="TOKEN","http_headers"={"X-A"="1"},"env_http_headers"={"X-B"="B"}}"#;
+        let told = r#"mcp_servers.web={"url"="http://x/mcp","bearer_token_env_var"="TOKEN","http_headers"={"X-A"="1"},"env_http_headers"={"X-B"="B"},"default_tools_approval_mode"="approve"}"#;
         assert_eq!(of(remote), Ok(vec![told.into()]));
     }
 

@@ -143,7 +143,7 @@ impl<'a> Dialogue<'a> {
         let structured = reply.calls.iter().any(|call| call.name == STRUCTURED && call.input.is_ok());
         match reply.stop {
             Stop::Paused => true,
-            Stop::Whole => !reply.calls.is_empty() && !(structured && self.shape.is_some()),
+            Stop::Whole => !(reply.calls.is_empty() || structured && self.shape.is_some()),
             Stop::Length | Stop::Refused | Stop::Unknown(_) => false,
         }
     }

@@ -23,7 +23,7 @@ impl FileTools {
     }
 
     fn read(&self, input: &Value) -> Result<Value, String> {
-        let whole = self.reach.read(Path::new(text(input, "path")?))?;
+        let whole = self.reach.read(Path::new(text(input, "path")?)).map_err(|why| why.to_string())?;
         let (first, count) = (count(input, "offset")?.unwrap_or(1).max(1), count(input, "limit")?);
         if first == 1 && count.is_none() {
             return Ok(whole.into());

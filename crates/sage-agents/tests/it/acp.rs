@@ -231,6 +231,53 @@ async fn an_agent_that_gives_up_when_refused_has_failed_for_that_reason() {
     acp(script(&[cancelled])).run().await.failed(FailureClass::Lost).says("not by sage");
 }
 
+// covers: S4, R7
+#[tokio::test]
+async fn a_turn_that_ends_at_a_denied_question_has_failed_for_that_reason() {
+    // As opencode and qwen do: no word, or only the one before the question.
+    for before in [vec![], vec![chunk(None, "let me look")]] {
+        let mut turn = before;
+        turn.extend([ask_for("execute", json!({"command": "make"})), end()]);
+        let clerk = Clerk::new(Some(Permission::Deny { message: "not today".into() }));
+        let bench = acp(script(&turn)).with(|it| it.cx.questions = Questions::new(clerk));
+        bench.run().await.failed(FailureClass::Failed).says("`execute` was not allowed: not today");
+    }
+}
+
+// covers: S3, R5
+#[tokio::test]
+async fn an_agent_that_has_asked_is_not_told_its_task_again() {
+    let welcome = json!({"agentCapabilities": {"loadSession": true}});
+    let ask = ask_for("execute", json!({"command": "make"}));
+    let clerk = Clerk::new(Some(Permission::Allow { input: None }));
+    // As Gemini: the question is the first that is heard of the prompt.
+    let bench = acp(json!({"welcome": welcome, "turn": [ask, {"exit": 9}]}))
+        .with(|it| it.cx.questions = Questions::new(clerk));
+    bench.run().await.failed(FailureClass::Lost);
+    let bench = bench.script(json!({"welcome": welcome, "turn": [chunk(None, "done"), end()]})).attempt(2);
+    assert_eq!(bench.run().await.succeeded(), "done");
+    assert_eq!(bench.continuity(), Some(Continuity::Resumed));
+    assert!(bench.prompt().starts_with("You were interrupted"), "{}", bench.prompt());
+}
+
+// covers: S4, S6
+#[tokio::test]
+async fn tools_of_a_step_are_known_by_the_names_of_any_agent() {
+    for (tools, asked) in [
+        (json!(["Bash"]), 0),
+        (json!(["run_shell_command"]), 0),
+        (json!(["execute"]), 0),
+        (json!(["Edit"]), 1),
+    ] {
+        let clerk = Clerk::new(Some(Permission::Allow { input: None }));
+        let turn = [ask_for("execute", json!({"command": "make"})), chunk(None, "ok"), end()];
+        let bench = acp(script(&turn)).param("tools", tools.clone());
+        let bench = bench.with(|it| it.cx.questions = Questions::new(clerk.clone()));
+        assert_eq!(bench.run().await.succeeded(), "ok");
+        assert_eq!(clerk.asked.lock().unwrap().len(), asked, "{tools}");
+    }
+}
+
 fn replay() -> Value {
     json!([
         {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "old task"}},

@@ -1,4 +1,5 @@
-//! Real agents that speak ACP against the scripted model: codex-acp, and claude-agent-acp where node is new enough.
+//! Real agents that speak ACP against the scripted model: codex-acp, Gemini, and claude-agent-acp where node is new
+//! enough.
 //!
 //! Without them on this machine the tests say so and pass. `SAGE_TEST_AGENTS` is the directory they are in.
 
@@ -31,6 +32,7 @@ struct Real {
 enum Which {
     Codex,
     Claude,
+    Gemini,
 }
 
 fn folder() -> PathBuf {
@@ -78,6 +80,7 @@ impl Real {
         let agent = match which {
             Which::Codex => codex(&llm, home.path())?,
             Which::Claude => claude(&llm, home.path())?,
+            Which::Gemini => gemini(&llm, home.path())?,
         };
         let mut bench = Bench::new(Kind::Agent, json!({"prompt": "the first task"})).agent(agent);
         bench.call.agent = Some("robot".into());
@@ -155,11 +158,30 @@ fn claude(llm: &FakeLlm, home: &Path) -> Option<AgentConfig> {
     Some(agent(vec![node.display().to_string(), program.display().to_string()], &env))
 }
 
+fn gemini(llm: &FakeLlm, home: &Path) -> Option<AgentConfig> {
+    let program = installed("gemini")?;
+    let node = node(20)?;
+    std::fs::create_dir(home.join(".gemini")).unwrap();
+    let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
+    std::fs::write(home.join(".gemini/settings.json"), settings.to_string()).unwrap();
+    let env = [
+        ("HOME", home.to_str().unwrap()),
+        ("GEMINI_API_KEY", "none"),
+        ("GOOGLE_GEMINI_BASE_URL", &llm.url()),
+        ("GEMINI_TELEMETRY_ENABLED", "false"),
+    ];
+    let words = [&node.display().to_string(), &program.display().to_string(), "--acp", "--skip-trust"];
+    // Without one, another model is asked which model to take, and uses up the script.
+    let model = Some("gemini-2.5-flash".into());
+    Some(AgentConfig { model, ..agent(words.map(String::from).to_vec(), &env) })
+}
+
 fn run_tool(which: Which, command: &str) -> Value {
     match which {
         Which::Codex => json!({"name": "exec_command", "input": {"cmd": command, "yield_time_ms": 5000,
             "sandbox_permissions": "require_escalated", "justification": "needed"}}),
         Which::Claude => json!({"name": "Bash", "input": {"command": command, "description": "needed"}}),
+        Which::Gemini => json!({"name": "run_shell_command", "input": {"command": command}}),
     }
 }
 
@@ -192,7 +214,9 @@ async fn works_asks_and_goes_on(which: Which) {
     match which {
         Which::Codex => assert_eq!(usage.total(), sent.total(), "{usage:?} {sent:?}"),
         // The title is not part of the turn.
-        Which::Claude => assert!((1..=sent.total()).contains(&usage.total()), "{usage:?} {sent:?}"),
+        Which::Claude | Which::Gemini => {
+            assert!((1..=sent.total()).contains(&usage.total()), "{usage:?} {sent:?}");
+        }
     }
     assert!(log.contains("let me look\n") && log.contains("echo made > made.txt"), "{log}");
 
@@ -258,7 +282,7 @@ async fn keeps_to_its_role(which: Which) {
     let outcome = real.run().await;
     match which {
         Which::Codex => drop(outcome.failed(FailureClass::Failed).says("your role may not run commands")),
-        Which::Claude => assert_eq!(outcome.succeeded(), "could not"),
+        Which::Claude | Which::Gemini => assert_eq!(outcome.succeeded(), "could not"),
     }
     assert!(!real.bench.path("made.txt").exists() && clerk.1.lock().unwrap().is_empty());
 }
@@ -309,4 +333,25 @@ async fn claude_stops_and_goes_on() {
 #[tokio::test]
 async fn claude_keeps_to_its_role() {
     keeps_to_its_role(Which::Claude).await;
+}
+
+/// It reads a file through sage before it creates it, and names its tools in no message.
+// covers: S4, S6
+#[tokio::test]
+async fn gemini_creates_files_and_uses_the_tools_that_the_step_lists() {
+    let write = json!({"name": "write_file", "input": {"file_path": "new/made.txt", "content": "made"}});
+    let script = json!([
+        {"tool": write},
+        {"tool": run_tool(Which::Gemini, "echo ran > ran.txt")},
+        {"text": "all done"},
+    ]);
+    let Some(mut real) = Real::new(Which::Gemini, script) else { return };
+    let clerk = Arc::new(Clerk(Permission::Deny { message: "not listed".into() }, Mutex::default()));
+    real.bench.cx.questions = Questions::new(clerk.clone());
+    real.bench.call.params.insert("tools".into(), json!(["Write", "Bash"]));
+    let answer = real.run().await.succeeded();
+    assert_eq!(answer, "all done", "{}", real.bench.read(".scratch/agent.log"));
+    assert_eq!(real.bench.read("new/made.txt"), "made");
+    assert_eq!(real.bench.read("ran.txt"), "ran\n");
+    assert!(clerk.1.lock().unwrap().is_empty());
 }

@@ -5,15 +5,15 @@ use serde_json::json;
 
 use crate::claude_desk::{Desk, tool};
 
-/// As much of a server as it takes, in the shell: one tool that says a word.
-const SERVER: &str = r#"
+/// As much of a server as it takes, in the shell: tools that say a word; `look` promises that it only reads.
+pub const SERVER: &str = r#"
 sleep 0.3
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     version=$(printf '%s' "$line" | sed -n 's/.*"protocolVersion":"\([^"]*\)".*/\1/p')
     case $line in
         *'"initialize"'*) result='{"protocolVersion":"'$version'","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-        *'"tools/list"'*) result='{"tools":[{"name":"say","description":"d","inputSchema":{"type":"object","properties":{}}}]}' ;;
+        *'"tools/list"'*) result='{"tools":[{"name":"say","description":"d","inputSchema":{"type":"object","properties":{}}},{"name":"look","description":"d","inputSchema":{"type":"object","properties":{}},"annotations":{"readOnlyHint":true}}]}' ;;
         *'"tools/call"'*) result='{"content":[{"type":"text","text":"the word"}]}' ;;
         *) continue ;;
     esac

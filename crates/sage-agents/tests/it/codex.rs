@@ -7,6 +7,7 @@ use sage_core::role::Role;
 use serde_json::{Value, json};
 
 use crate::bench::key;
+use crate::claude_mcp::SERVER;
 use crate::codex_bench::Codex;
 
 fn command(command: &str) -> Value {
@@ -137,6 +138,25 @@ async fn a_role_that_may_not_write_cannot() {
     assert!(answer.as_str().unwrap().contains("tried"), "{answer}");
     assert!(codex.bench.path("docs/made").exists(), "{answer}");
     assert!(!codex.bench.path("made").exists());
+}
+
+// covers: S6, P9
+#[tokio::test]
+async fn it_uses_the_mcp_servers_that_it_was_given_as_far_as_its_role_goes() {
+    let Some(mut codex) = Codex::new(json!([])) else { return };
+    let server = json!({"command": "/bin/sh", "args": ["-c", SERVER]});
+    codex.bench.config.agents.get_mut("codex").unwrap().mcp_servers.insert("good".into(), server);
+    for (role, tool, is_allowed) in
+        [(Role::Implementer, "say", true), (Role::Auditor, "look", true), (Role::Auditor, "say", false)]
+    {
+        let call = json!({"tool": {"name": tool, "namespace": "mcp__good", "input": {}}});
+        codex.script(json!([call, {"text": "done"}]));
+        codex.bench.call.role = Some(role);
+        codex.bench.call.key = format!("{role} {tool}");
+        codex.answers().await;
+        let said = codex.last_input();
+        assert_eq!(said.contains("the word"), is_allowed, "{role} {tool}: {said}");
+    }
 }
 
 #[tokio::test]

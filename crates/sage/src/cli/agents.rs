@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sage_agents::AgentConfig;
-use sage_agents::agent::{Agent, Auth, Capabilities, Probe, adapter};
+use sage_agents::agent::{Agent, Auth, Capabilities, Fit, Probe, Tested, adapter};
 use sage_core::diagnostic::printable;
 use serde::Serialize;
 use serde_json::json;
@@ -39,6 +39,9 @@ pub struct Row {
     /// Or the address of an endpoint.
     pub program: Option<String>,
     pub version: Option<String>,
+    /// The oldest and the newest version that was tested: `2.1.200 to 2.1.325`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tested: Option<String>,
     pub auth: Auth,
     pub capabilities: Capabilities,
     pub provider: Option<String>,
@@ -54,6 +57,8 @@ pub enum State {
     Installed,
     NoLogin,
     Missing,
+    /// Older than every version that was tested.
+    TooOld,
     /// The project defines it, and the user has not trusted it: it was not probed.
     NotTrusted,
 }
@@ -65,6 +70,7 @@ impl State {
             State::Installed => "installed",
             State::NoLogin => "no login",
             State::Missing => "missing",
+            State::TooOld => "too old",
             State::NotTrusted => "not trusted",
         }
     }
@@ -135,6 +141,7 @@ fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) ->
         state: State::NotTrusted,
         program: config.command.first().cloned().or(config.url),
         version: None,
+        tested: None,
         auth: Auth::Unknown,
         hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
         name: config.name,
@@ -151,10 +158,13 @@ async fn row(context: &Context, config: AgentConfig) -> Row {
         Some(agent) => patient(agent, context, &config).await,
         None => without_adapter(context, &config),
     };
+    let tested = Tested::of(&config);
+    let fit = tested.zip(probe.version.as_deref()).and_then(|(tested, version)| tested.fit(version));
     let is_own = matches!(config.adapter.as_str(), "fake" | "command" | "offline");
     let state = match (&probe.found, probe.auth) {
         _ if speaks.is_none() && !is_own => State::Missing,
         (None, _) if install::program_name(&config).is_some() => State::Missing,
+        _ if fit == Some(Fit::TooOld) => State::TooOld,
         (_, Auth::Missing) => State::NoLogin,
         (_, Auth::Unknown) if !is_own => State::Installed,
         _ => State::Ready,
@@ -165,11 +175,26 @@ async fn row(context: &Context, config: AgentConfig) -> Row {
         capabilities: speaks.map(Agent::capabilities).unwrap_or_default(),
         state,
         program: probe.found,
+        hint: unfit(fit, tested, probe.hint),
         version: probe.version,
+        tested: tested.map(Tested::range),
         auth: probe.auth,
-        hint: probe.hint,
         name: config.name,
         adapter: config.adapter,
+    }
+}
+
+/// What to do about a version that was not tested, before anything else; a newer one usually works.
+fn unfit(fit: Option<Fit>, tested: Option<&Tested>, hint: Option<String>) -> Option<String> {
+    let Some(tested) = tested else { return hint };
+    match (fit, hint) {
+        (Some(Fit::TooOld), _) => {
+            Some(format!("versions {} were tested; {}", tested.range(), tested.update()))
+        }
+        (Some(Fit::Newer), None) => {
+            Some(format!("newer than the versions that were tested ({})", tested.range()))
+        }
+        (_, hint) => hint,
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod servers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sage_agents::agent::adapter;
+use sage_agents::agent::{Fit, Tested, adapter};
 use sage_agents::{AgentConfig, worktree};
+use sage_core::diagnostic::printable;
 use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
@@ -81,10 +82,13 @@ fn templates(ready: &Ready) -> impl Iterator<Item = &Template> {
     ready.inner.iter().chain([&ready.template])
 }
 
-/// Missing programs, too. Only looked for, not started: `sage agents` knows more.
+/// Missing programs and versions that are too old. Logins are not looked at: `sage agents` knows more.
 pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
     let known = context.config.agents();
-    uses(ready, default)?.iter().try_for_each(|it| check_program(it, &known, context))?;
+    let uses = uses(ready, default)?;
+    uses.iter().try_for_each(|it| check_program(it, &known, context))?;
+    let mut seen = BTreeSet::new();
+    uses.iter().filter(|it| seen.insert(it.name)).try_for_each(|it| check_version(it, &known, context))?;
     servers::check_programs(context, ready)
 }
 
@@ -185,10 +189,8 @@ fn check_program(
     known: &BTreeMap<String, AgentConfig>,
     context: &Context,
 ) -> Result<(), Failure> {
-    let Use { path, role, name, operation } = it;
-    // A step that brings its own program or place to look knows better.
-    let own = ["command", "env", "cwd"].iter().any(|param| operation.params.contains_key(*param));
-    let Some(agent) = config_of(name, known).filter(|_| !own) else { return Ok(()) };
+    let Use { path, role, name, .. } = it;
+    let Some(agent) = of_config(it, known) else { return Ok(()) };
     match install::missing(&agent, &context.project.root) {
         Some(program) => {
             let message =
@@ -197,4 +199,32 @@ fn check_program(
         }
         None => Ok(()),
     }
+}
+
+/// An agent of an old version fails in ways that nobody understands.
+fn check_version(
+    it: &Use<'_>,
+    known: &BTreeMap<String, AgentConfig>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let Use { path, role, name, .. } = it;
+    let Some(agent) = of_config(it, known) else { return Ok(()) };
+    let Some(tested) = Tested::of(&agent) else { return Ok(()) };
+    match tested.installed(&agent, &context.project.root) {
+        Some(version) if tested.fit(&version) == Some(Fit::TooOld) => {
+            let range = tested.range();
+            let message = format!(
+                "step `{path}`: {role}agent `{name}` is too old: it is version {}; versions {range} were tested",
+                printable(&version)
+            );
+            Err(Failure::usage(message).hint(tested.update()).hint("sage agents"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `None` for a step that brings its own program or place to look: it knows better.
+fn of_config(it: &Use<'_>, known: &BTreeMap<String, AgentConfig>) -> Option<AgentConfig> {
+    let own = ["command", "env", "cwd"].iter().any(|param| it.operation.params.contains_key(*param));
+    config_of(it.name, known).filter(|_| !own)
 }

@@ -63,6 +63,32 @@ fn an_agent_without_a_login_says_how_to_get_one() {
     sage.sage("agents").exit(0).stdout_has("no login").stderr_has("hint: codex: codex login");
 }
 
+// covers: R23
+#[test]
+fn a_version_that_is_too_old_is_reported_with_the_versions_that_were_tested() {
+    let template =
+        "name: t\nphases:\n  - id: p\n    operations: { id: a, type: agent, agent: codex, prompt: x }\n";
+    let sage = Sage::new().template("t", template);
+    let path = program(&sage, "codex", "echo \"$@\" >> started; echo codex-cli 0.2.1");
+    let other = "env = { CODEX_API_KEY = \"none\" }\n[agents.mine]\ncommand = [\"cat\"]\n";
+    sage.write("sage.toml", codex(&path, other));
+    let row = agent(&sage, "codex");
+    assert_eq!((row["state"].as_str(), row["version"].as_str()), (Some("tooOld"), Some("0.2.1")));
+    let range = row["tested"].as_str().unwrap();
+    let hint = format!("codex: versions {range} were tested; npm install -g @openai/codex@latest");
+    sage.sage("agents").exit(0).stdout_has("too old").stderr_has(&hint);
+    sage.sage("doctor").exit(0).stdout_has("`codex` is too old, 0.2.1").stdout_has(&hint);
+    let told = sage.sage("run x -t t").exit(2);
+    told.stderr_has(&format!("agent `codex` is too old: it is version 0.2.1; versions {range} were tested"));
+    assert!(!sage.path(".sage/state").exists(), "found before anything is spent");
+    let started = std::fs::read_to_string(sage.path("started")).unwrap();
+    assert!(started.lines().all(|line| ["--version", "login status"].contains(&line)), "{started}");
+    // A newer one is used.
+    program(&sage, "codex", "echo codex-cli 99.0.0");
+    assert_eq!(agent(&sage, "codex")["state"], "ready");
+    sage.sage("agents").exit(0).stderr_has(&format!("newer than the versions that were tested ({range})"));
+}
+
 #[test]
 fn a_program_that_does_not_answer_holds_nobody_up() {
     let sage = Sage::new();

@@ -8,7 +8,7 @@ use sage_engine::open::Engine;
 use super::check::Check;
 use super::machine::writable;
 use super::servers;
-use crate::cli::agents::{self, Row};
+use crate::cli::agents::{self, Row, State};
 use crate::cli::catalog::Catalog;
 use crate::cli::config;
 use crate::cli::context::Context;
@@ -131,7 +131,15 @@ fn agents_of(rows: &[Row], default: Option<&str>) -> Check {
     }
     let usable: Vec<&String> = rows.iter().filter(|row| row.is_usable()).map(|row| &row.name).collect();
     if !usable.is_empty() {
-        return Check::good("agents", format!("{} (sage agents)", listed(&usable)));
+        let says = format!("{} (sage agents)", listed(&usable));
+        let old: Vec<&Row> = rows.iter().filter(|row| row.state == State::TooOld).collect();
+        if old.is_empty() {
+            return Check::good("agents", says);
+        }
+        let names: Vec<String> = old.iter().map(|row| format!("`{}` is {}", row.name, row.told())).collect();
+        let check = Check::warn("agents", format!("{says}; {}", names.join("; ")));
+        let hints = old.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.hint.as_ref()?)));
+        return hints.fold(check, Check::hint);
     }
     let name = default.unwrap_or("offline");
     let check =

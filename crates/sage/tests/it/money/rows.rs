@@ -160,13 +160,13 @@ fn killed_owner(agent: &str, tool: &Value, usage: &Value, model: &str, budget: &
     let journal = sage.journal("x");
     let of = |attempt: u32| {
         use sage_core::event::Event;
-        let tokens = journal.records.iter().filter_map(|record| match &record.event {
+        let mut tokens = journal.records.iter().filter_map(|record| match &record.event {
             Event::StepUsed(it) if it.attempt == attempt => Some(it.usage.total()),
             Event::StepRecovered(it) if it.attempt == attempt => Some(it.usage.total()),
             Event::StepFinished(it) if it.attempt == attempt => Some(it.usage.total()),
             _ => None,
         });
-        tokens.last().unwrap_or(0)
+        tokens.next_back().unwrap_or(0)
     };
     assert_eq!((of(1), of(2)), (157, 157), "each attempt has its own");
     assert_eq!(sage.lines("begun"), ["once"]);
