@@ -14,6 +14,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::operation;
 use super::params;
@@ -32,7 +33,14 @@ pub(crate) const CHECKS: &[&str] = &["build.verify", "test.run", "test.regressio
 
 /// Named operations, given by the caller: built in ones and the project's.
 #[derive(Clone, Debug, Default)]
-pub struct Library(BTreeMap<String, NamedOperation>);
+pub struct Library(BTreeMap<String, Slot>);
+
+/// Most operations of a library are not used by a run: one that was checked before is read when it is asked for.
+#[derive(Clone, Debug)]
+struct Slot {
+    text: String,
+    operation: OnceLock<Option<NamedOperation>>,
+}
 
 #[derive(Clone, Debug)]
 pub struct NamedOperation {
@@ -46,39 +54,33 @@ pub struct NamedOperation {
 impl Library {
     /// Adds an operation, in place of one with the same name. One with errors is not added.
     pub fn add(&mut self, name: &str, text: &str) -> Vec<Diagnostic> {
-        self.read(name, text, Diagnostics::of_new_text())
-    }
-
-    fn read(&mut self, name: &str, text: &str, mut problems: Diagnostics) -> Vec<Diagnostic> {
-        if primitive(name).is_some() {
-            let message = format!("`{name}` is a kind: an operation needs a name of its own");
-            problems.push(Diagnostic::error("", Span::default(), message));
-        }
-        if let Some(mut operation) = read(text, &mut problems).filter(|_| !problems.has_errors()) {
-            if CHECKS.contains(&name) && !operation.kind.holds_slot() {
-                let message =
-                    format!("`{name}` is a check: it cannot be of the kind `{}`", operation.kind.name());
-                let problem = Diagnostic::error("kind", Span::default(), message);
-                problems.push(problem.hint("use kind: agent, shell or tool"));
-                return problems.into_sorted();
-            }
-            operation.expect_of_name(name);
-            self.0.insert(name.to_owned(), operation);
+        let mut problems = Diagnostics::of_new_text();
+        if let Some(operation) = read_named(name, text, &mut problems) {
+            self.insert(name, text, Some(operation).into());
         }
         problems.into_sorted()
+    }
+
+    /// Adds an operation that was checked before.
+    pub fn add_checked(&mut self, name: &str, text: &str) {
+        self.insert(name, text, OnceLock::new());
+    }
+
+    fn insert(&mut self, name: &str, text: &str, operation: OnceLock<Option<NamedOperation>>) {
+        self.0.insert(name.to_owned(), Slot { text: text.to_owned(), operation });
     }
 
     /// Operations that were checked when they were frozen.
     pub fn frozen(operations: &BTreeMap<String, String>) -> Library {
         let mut library = Library::default();
-        for (name, text) in operations {
-            library.read(name, text, Diagnostics::default());
-        }
+        operations.iter().for_each(|(name, text)| library.add_checked(name, text));
         library
     }
 
     pub fn get(&self, name: &str) -> Option<&NamedOperation> {
-        self.0.get(name)
+        let slot = self.0.get(name)?;
+        let read = || read_named(name, &slot.text, &mut Diagnostics::default());
+        slot.operation.get_or_init(read).as_ref()
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -180,6 +182,23 @@ fn given_in(entries: &[Entry<'_>], outer: &str, name: &str) -> bool {
 
 fn text(text: &str, span: Span) -> Node<'static> {
     Node { span, data: Data::Str(Cow::Owned(text.to_owned())) }
+}
+
+/// `None` if it has errors.
+fn read_named(name: &str, text: &str, problems: &mut Diagnostics) -> Option<NamedOperation> {
+    if primitive(name).is_some() {
+        let message = format!("`{name}` is a kind: an operation needs a name of its own");
+        problems.push(Diagnostic::error("", Span::default(), message));
+    }
+    let mut operation = read(text, problems).filter(|_| !problems.has_errors())?;
+    if CHECKS.contains(&name) && !operation.kind.holds_slot() {
+        let message = format!("`{name}` is a check: it cannot be of the kind `{}`", operation.kind.name());
+        let problem = Diagnostic::error("kind", Span::default(), message);
+        problems.push(problem.hint("use kind: agent, shell or tool"));
+        return None;
+    }
+    operation.expect_of_name(name);
+    Some(operation)
 }
 
 fn read(file: &str, problems: &mut Diagnostics) -> Option<NamedOperation> {

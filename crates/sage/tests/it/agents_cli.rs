@@ -85,6 +85,7 @@ fn a_version_that_is_too_old_is_reported_with_the_versions_that_were_tested() {
     assert!(started.lines().all(|line| ["--version", "login status"].contains(&line)), "{started}");
     // A newer one is used.
     program(&sage, "codex", "echo codex-cli 99.0.0");
+    sage.sage("trust --yes").exit(0);
     assert_eq!(agent(&sage, "codex")["state"], "ready");
     sage.sage("agents").exit(0).stderr_has(&format!("newer than the versions that were tested ({range})"));
 }

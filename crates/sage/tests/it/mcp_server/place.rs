@@ -43,6 +43,7 @@ fn settings_that_change_count_for_the_next_call() {
         client.call("sage_workflow_execute", json!({"feature": "x"})).error("WORKFLOW_VALIDATION_ERROR");
     assert!(error["message"].as_str().unwrap().contains("sage.toml"), "{error}");
     sage.write("sage.toml", "template = \"quick\"\n");
+    sage.sage("trust --yes").exit(0);
     assert_eq!(client.call("sage_workflow_execute", json!({"feature": "x"})).good()["status"], "completed");
 }
 
