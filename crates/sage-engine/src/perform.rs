@@ -228,7 +228,12 @@ impl Attempt {
         let mut tried = 0;
         loop {
             let ended = self.check(&result, usage.clone()).await;
-            let Some(Obstacle::Trouble(trouble)) = &ended.obstacle else { return ended };
+            let Some(Obstacle::Trouble(trouble)) = &ended.obstacle else {
+                if matches!(ended.end, End::Succeeded { .. }) {
+                    self.trim_log(&result);
+                }
+                return ended;
+            };
             if self.unkept.tries.is_some_and(|tries| tried >= tries) || self.cx.stop.get() != Stop::No {
                 return ended;
             }
@@ -297,20 +302,25 @@ impl Attempt {
     /// Durable when this returns: the event that names the file comes after it.
     async fn write_output(&self, result: &Value) -> Result<Option<Written>, Refused> {
         let Some(target) = self.checks.output.clone() else { return Ok(None) };
-        let log = self.cx.scratch.join("stdout.log");
-        let content = Content::of(result, Some(&log))?;
+        let content = Content::of(result, Some(&self.log()))?;
         let outputs = self.outputs.clone();
-        let write = move || {
-            let written = outputs.write(&target, &content)?;
-            if let Content::File { path, bytes } = &content {
-                // The file has it all now; a log is for people to look at.
-                let left = LOG_BYTES.min(*bytes);
-                let _ = File::options().write(true).open(path).and_then(|log| log.set_len(left));
-            }
-            Ok(Some(written))
-        };
+        let write = move || Ok(Some(outputs.write(&target, &content)?));
         let written = tokio::task::spawn_blocking(write).await;
         written.unwrap_or_else(|error| Err(format!("internal: {error}").into()))
+    }
+
+    /// All that the program printed.
+    fn log(&self) -> PathBuf {
+        self.cx.scratch.join("stdout.log")
+    }
+
+    /// The output file has all of it now; a log is for people to look at.
+    fn trim_log(&self, result: &Value) {
+        let printed = self.checks.output.as_ref().and_then(|_| Content::of(result, Some(&self.log())).ok());
+        if let Some(Content::File { path, bytes }) = printed {
+            let left = LOG_BYTES.min(bytes);
+            let _ = File::options().write(true).open(path).and_then(|log| log.set_len(left));
+        }
     }
 
     fn check_schema(&self, result: &Value) -> Option<End> {

@@ -1,6 +1,8 @@
 //! `output`: a person's text is never overwritten, a fork has files of its own, long outputs are whole, and
 //! nothing that configures agents is written.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::dsl::{Sage, wait_until};
@@ -158,6 +160,30 @@ fn an_output_that_is_longer_than_a_result_is_written_whole() {
     // The log beside the journal does not keep a second copy.
     let log = sage.latest_dir("x").join("steps/p.s/1/stdout.log");
     assert!(std::fs::metadata(log).unwrap().len() <= 16 << 20);
+}
+
+/// The output file is written before the result: both are there in the end, whichever had to wait.
+// covers: R6, R15
+#[test]
+fn an_output_that_is_longer_than_a_result_is_whole_after_trouble_with_the_result() {
+    let script = "blobs=.sage/state/runs/$SAGE_RUN/blobs; rm -rf $blobs; touch $blobs; \
+                  head -c 40000000 /dev/zero | tr '\\\\0' x; echo ran >> ran";
+    let text = format!(
+        "name: t\nphases:\n  - id: p\n    operations: {{ id: s, type: shell, output: out.txt, params: {{ run: \"{script}\" }} }}\n"
+    );
+    let sage = Sage::new().template("t", &text);
+    let running = sage.spawn("run x -t t");
+    let told = || running.stdout() + &running.stderr();
+    wait_until(
+        || told().contains("cannot store the result of `p/s`"),
+        Duration::from_secs(60),
+        "the warning",
+    );
+    std::fs::remove_file(sage.latest_dir("x").join("blobs")).unwrap();
+    running.end().exit(0);
+    assert_eq!(sage.lines("ran"), ["ran"]);
+    assert_eq!(std::fs::metadata(sage.path("out.txt")).unwrap().len(), 40_000_000);
+    sage.sage("verify").exit(0);
 }
 
 // covers: R17
