@@ -1,6 +1,7 @@
 //! Runs that go on while they are looked at, and what becomes of them.
 
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 
 use super::{Desk, fan, shell, template};
 use crate::dsl::{DEADLINE, Sage, wait_until};
@@ -9,7 +10,14 @@ use crate::dsl::{DEADLINE, Sage, wait_until};
 const WAIT: &str = "until [ -e go ]; do sleep 0.02; done";
 
 fn is_running(sage: &Sage, feature: &str, step: &str) -> bool {
-    sage.engine().latest(feature).is_some() && sage.state_of(feature, step) == "running"
+    is_in(sage, feature, step, "running")
+}
+
+/// Whether there is a run, and in it a step in this state: items and steps of workflows appear while it goes on.
+fn is_in(sage: &Sage, feature: &str, step: &str, state: &str) -> bool {
+    let is = |it: &Value| it["path"] == step && it["state"] == state;
+    sage.engine().latest(feature).is_some()
+        && sage.status(feature)["steps"].as_array().unwrap().iter().any(is)
 }
 
 /// In the foreground: running, killed, resumed, interrupted, paused, cancelled, finished.
@@ -86,7 +94,7 @@ fn of_fan_outs_and_sub_workflows_under_way() {
         .template("t", &template(&[("a", &[slow, sub]), ("b", &[shell("z", "true", "")])]));
     let mut desk = Desk::new(sage);
     let settled = |desk: &Desk| {
-        let is = |step: &str, state: &str| desk.sage.state_of("x", step) == state;
+        let is = |step: &str, state: &str| is_in(&desk.sage, "x", step, state);
         is_running(&desk.sage, "x", "a/w")
             && is("a/f[0]", "succeeded")
             && is("a/f[1]", "failed")
@@ -180,9 +188,9 @@ fn of_runs_that_wait_for_a_time() {
         let feature = &*format!("x-{template}");
         let mut running = desk.sage.args(["run", feature, "-t", template]).spawn();
         let stands = |sage: &Sage| {
-            let there =
-                sage.engine().latest(feature).is_some() && sage.state_of(feature, "a/q") == "succeeded";
-            there && sage.state_of(feature, step) == state && sage.status(feature)["status"] == word
+            is_in(sage, feature, "a/q", "succeeded")
+                && is_in(sage, feature, step, state)
+                && sage.status(feature)["status"] == word
         };
         running.until(|| stands(&desk.sage), "the run to wait");
         let views = desk.agrees(feature, word);
