@@ -25,8 +25,10 @@ impl Engine {
     pub fn find_latest(&self, feature: &str) -> Result<Option<String>, OpenError> {
         let loaded = self.load_checkpoint(feature)?;
         let named = loaded.and_then(|loaded| self.named(feature, &loaded));
+        // Ids sort in the order of runs: no run before one of ours can be newer, so their journals stay closed.
+        let ours = named.clone().filter(|run| matches!(self.origin(run), Ok(Origin::Own)));
         let mut runs = Vec::new();
-        for run in self.run_ids()? {
+        for run in self.run_ids()?.into_iter().filter(|run| ours.as_ref().is_none_or(|ours| run >= ours)) {
             if named.as_ref() == Some(&run) || self.is_of(&run, feature)? {
                 runs.push(run);
             }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use sage_core::event::{CORE_VERSION, Event, OpenMode, RunCancelled, RunOpened, RunStarted};
 use sage_core::run::Run;
 
-use super::find::text;
+use super::find::{text, watermark};
 use super::{Engine, Fold, Notice, OpenError, Owned, StartRequest};
+use crate::checkpoint::Loaded;
 use crate::journal::{self, Journal, JournalFile};
 use crate::lock::FeatureLock;
 
@@ -71,7 +72,7 @@ impl Engine {
             };
         };
         // A run that this user did not write is nobody's conflict.
-        if self.is_foreign(feature, &id) {
+        if self.is_foreign(feature, &id) || self.ended(feature, &id) {
             return Ok(());
         }
         let dir = self.project.run_dir(&id);
@@ -109,11 +110,21 @@ impl Engine {
         Ok(fold.finish().ok())
     }
 
+    /// Whether the run has ended, without folding its journal: our checkpoint says so and shows its last record.
+    fn ended(&self, feature: &str, id: &str) -> bool {
+        let closed = self.closed_checkpoint(feature, id);
+        let last = || journal::last_head(self.vfs.as_ref(), &self.project.run_dir(id));
+        closed.is_some_and(|loaded| watermark(Some(&loaded), id).is_some_and(|head| Some(head) == last()))
+    }
+
     /// Whether our checkpoint says that the run has ended.
     fn is_known_closed(&self, feature: &str, id: &str) -> bool {
-        let loaded = self.own_checkpoint(feature).ok().flatten();
-        let doc = loaded.map(|loaded| loaded.doc).filter(|doc| text(doc, "runId").as_deref() == Some(id));
-        let status = doc.and_then(|doc| text(&doc, "status"));
-        status.is_some_and(|status| !matches!(status.as_str(), "running" | "paused"))
+        self.closed_checkpoint(feature, id).is_some()
+    }
+
+    fn closed_checkpoint(&self, feature: &str, id: &str) -> Option<Loaded> {
+        let loaded = self.own_checkpoint(feature).ok().flatten()?;
+        let status = text(&loaded.doc, "status").filter(|_| text(&loaded.doc, "runId").as_deref() == Some(id))?;
+        (!matches!(status.as_str(), "running" | "paused")).then_some(loaded)
     }
 }
