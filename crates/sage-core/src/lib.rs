@@ -19,6 +19,7 @@ pub mod graph;
 pub mod handoff;
 pub mod headline;
 pub mod inputs;
+pub mod inquiry;
 pub mod key;
 pub mod load;
 pub mod plan;

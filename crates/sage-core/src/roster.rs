@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, State, StepId};
-use crate::wire::{self, Progress, rfc3339, shown_cost};
+use crate::wire::{self, AskView, Progress, rfc3339, shown_cost};
 
 /// One open run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,6 +38,18 @@ pub struct RosterRow {
     pub working: Vec<Working>,
     /// Steps that wait for a person.
     pub asking: Vec<String>,
+    /// What their agents ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<StepAsk>,
+}
+
+/// A question of a step's agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepAsk {
+    pub step: String,
+    #[serde(flatten)]
+    pub ask: AskView,
 }
 
 /// A step that is at work.
@@ -94,6 +106,11 @@ impl RosterRow {
                 .step_ids()
                 .filter(|&id| run.waits_for_person(id))
                 .map(|id| run.step(id).path.to_string())
+                .collect(),
+            asks: run
+                .asks
+                .iter()
+                .map(|open| StepAsk { step: run.step(open.step).path.to_string(), ask: AskView::of(open) })
                 .collect(),
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_core::approval::{Checks, Judge, Listed, Lists, Mode, Rules, Site, Verdict};
-use sage_core::port::PermissionAsk;
+use sage_core::port::{AskKind, PermissionAsk};
 use sage_core::role::Access;
 use serde_json::Value;
 
@@ -82,6 +82,14 @@ pub struct Scene<'a> {
     pub spent_usd: Option<f64>,
 }
 
+impl Scene<'_> {
+    /// Before a plan is approved only what is known to change nothing is allowed, whatever rules say.
+    fn planning(self) -> Self {
+        let access = Access { write: false, ..self.access };
+        Scene { access, mode: Mode::Ask, spent_usd: None, ..self }
+    }
+}
+
 impl Approvals {
     /// Reads what a question in `root` depends on; the checks only for commands.
     pub fn facts(&self, root: &Path, is_command: bool) -> Facts {
@@ -90,15 +98,23 @@ impl Approvals {
     }
 
     pub fn judge(&self, ask: &PermissionAsk, scene: &Scene<'_>) -> Verdict {
+        if ask.planning && ask.kind == AskKind::Write {
+            return Verdict::Deny { why: "nothing may change before your plan is approved".into() };
+        }
+        let scene = if ask.planning { &scene.planning() } else { scene };
         let project = canonical(scene.root);
         let cwd = canonical(&directory(&ask.input, scene.cwd));
         let (cwd, home) = (cwd.to_string_lossy(), home());
         let real = |path: &str| real(Path::new(cwd.as_ref()), home.as_deref(), path);
         let mut lists = self.lists.clone();
         lists.allow.extend(scene.facts.kept.iter().cloned());
+        let mut rules = self.rules.clone();
+        if ask.planning {
+            (rules, lists.allow) = (rules.without_grants(), Vec::new());
+        }
         let home = home.as_deref().map(|home| home.to_string_lossy());
         let judge = Judge {
-            rules: &self.rules,
+            rules: &rules,
             mode: scene.mode,
             lists: &lists,
             access: scene.access,
@@ -142,7 +158,6 @@ fn real(cwd: &Path, home: Option<&Path>, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sage_core::port::AskKind;
     use sage_core::role::Role;
     use serde_json::json;
 
@@ -182,7 +197,9 @@ mod tests {
             let (access, mode) = (Role::Implementer.access(), Mode::Ask);
             let scene = Scene { root: &root, cwd, facts: &facts, access, mode, spent_usd: None };
             let (id, tool, command) = ("1".into(), "Bash".into(), Some(command.to_string()));
-            let ask = PermissionAsk { id, tool, input, kind: AskKind::Run, paths: Vec::new(), command };
+            let (kind, paths) = (AskKind::Run, Vec::new());
+            let (inquiry, planning) = (None, false);
+            let ask = PermissionAsk { id, tool, input, kind, paths, command, inquiry, planning };
             match approvals.judge(&ask, &scene) {
                 Verdict::Allow { .. } => 'a',
                 Verdict::Ask { .. } => '?',

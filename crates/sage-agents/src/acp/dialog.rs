@@ -11,9 +11,10 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthenticateRequest, CancelNotification, ClientCapabilities,
-    ClientSessionCapabilities, ContentBlock, FileSystemCapabilities, ForkSessionRequest, Implementation,
-    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities,
-    PromptRequest, PromptResponse, ResumeSessionRequest, SystemPrompt, TextContent,
+    ClientSessionCapabilities, ContentBlock, ElicitationCapabilities, ElicitationFormCapabilities,
+    FileSystemCapabilities, ForkSessionRequest, Implementation, InitializeRequest, InitializeResponse,
+    LoadSessionRequest, NewSessionRequest, NoticeCapabilities, PromptRequest, PromptResponse,
+    ResumeSessionRequest, SystemPrompt, TextContent,
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
 use sage_core::policy::FailureClass;
@@ -31,6 +32,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// For an agent that does not even say that it does not know a request.
 const PING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Plans that are sent back in one turn, at most.
+const PLANS: usize = 10;
 
 /// How the conversation ended.
 #[derive(Debug)]
@@ -115,9 +119,11 @@ impl Dialog<'_> {
         let access = self.order.access;
         let reads = !files::are_read_by_agent(&self.order.config);
         let files = FileSystemCapabilities::new().read_text_file(reads).write_text_file(access.write);
+        let forms = || ElicitationCapabilities::new().form(ElicitationFormCapabilities::new());
+        let asks = (self.order.questions != Some(false)).then(forms);
         let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::default());
         let request = InitializeRequest::new(ProtocolVersion::V1)
-            .client_capabilities(ClientCapabilities::new().fs(files).session(session))
+            .client_capabilities(ClientCapabilities::new().fs(files).session(session).elicitation(asks))
             .client_info(Implementation::new("sage", env!("CARGO_PKG_VERSION")));
         let answer = self.to.send_request(request).block_task().await;
         // The protocol itself sees to it that both speak the same version.
@@ -190,7 +196,13 @@ impl Dialog<'_> {
     }
 
     async fn set_up(&self, session: &str, offered: &Offered) -> Result<(), Silence> {
-        if let Some(change) = offered.mode(session, self.order.access) {
+        let planning = offered.plan_mode(session).filter(|_| self.order.plans);
+        if self.order.plans && planning.is_none() {
+            let name = &self.order.config.name;
+            return Err(Miss::invalid(format!("agent `{name}` has no plan mode")).into());
+        }
+        // Some agents have both, some one mode for either.
+        for change in offered.mode(session, self.order.access).into_iter().chain(planning) {
             self.set(change).await?.unwrap_or_else(|error| {
                 self.feed.note(&format!("the mode cannot be set: {}", error.message));
             });
@@ -221,7 +233,19 @@ impl Dialog<'_> {
 
     async fn prompt(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
         self.ears.ask_now(session);
-        let text = TextContent::new(self.prompt_text(takes_system(agent)));
+        let mut said = self.say(session, self.prompt_text(takes_system(agent))).await?;
+        // An agent whose plan was not approved may end its turn there; it has another try.
+        for _ in 0..PLANS {
+            let Some(why) = self.ears.take_refused_plan().filter(|_| matches!(said, Said::Answer(_))) else {
+                break;
+            };
+            said = self.say(session, format!("Your plan was not approved: {why}\nMake another one.")).await?;
+        }
+        Ok(said)
+    }
+
+    async fn say(&self, session: &str, text: String) -> Result<Said, Silence> {
+        let text = TextContent::new(text);
         let request = PromptRequest::new(session.to_string(), vec![ContentBlock::Text(text)]);
         let mut answer = std::pin::pin!(self.to.send_request(request).block_task());
         let answered = tokio::select! {

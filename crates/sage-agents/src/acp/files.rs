@@ -37,7 +37,7 @@ fn missing(path: &Path) -> Error {
     schema::Error::resource_not_found(Some(path.to_string_lossy().into_owned())).into()
 }
 
-fn refused(path: &Path, why: String) -> Error {
+pub fn refused(path: &Path, why: String) -> Error {
     Error::invalid_params().data(serde_json::json!({ "path": path, "message": why }))
 }
 

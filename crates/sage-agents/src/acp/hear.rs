@@ -5,10 +5,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
+    ContentBlock, ContentChunk, CreateElicitationRequest, RequestPermissionRequest, SessionNotification,
+    SessionUpdate,
 };
-use sage_core::port::{Stage, Usage};
+use sage_core::port::{Permission, PermissionAsk, Stage, Usage};
 
+use super::elicit::{self, Form};
 use super::message::Messages;
 use super::permit::{self, Decision};
 use super::tool::{Call, Tools};
@@ -26,6 +28,12 @@ pub struct Heard {
     pub tools: Tools,
     pub told: Told,
     denied: Denied,
+    /// Its plan has not been approved yet.
+    planning: bool,
+    /// It has been just now.
+    planned: bool,
+    /// Why its last plan was not, and it has not been told in words.
+    refused_plan: Option<String>,
 }
 
 /// The last thing that was not allowed.
@@ -37,6 +45,10 @@ struct Denied {
 }
 
 impl Heard {
+    pub fn is_planning(&self) -> bool {
+        self.planning
+    }
+
     /// What was not allowed last, and why.
     pub fn denied(&self) -> Option<&str> {
         self.denied.why.as_deref()
@@ -68,7 +80,8 @@ pub struct Ears<'a> {
 
 impl<'a> Ears<'a> {
     pub fn new(feed: &'a Feed, order: &'a Order, reach: Reach) -> Ears<'a> {
-        Ears { feed, order, reach, heard: Arc::default() }
+        let heard = Heard { planning: order.plans, ..Heard::default() };
+        Ears { feed, order, reach, heard: Arc::new(Mutex::new(heard)) }
     }
 
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
@@ -90,6 +103,9 @@ impl<'a> Ears<'a> {
 
     pub fn update(&self, notification: SessionNotification) {
         let mut heard = self.heard();
+        if std::mem::take(&mut heard.planned) {
+            self.feed.planned();
+        }
         let other = heard.session.as_deref().is_some_and(|session| session != &*notification.session_id.0);
         if other {
             drop(heard);
@@ -154,6 +170,24 @@ impl<'a> Ears<'a> {
         tool.iter().for_each(|(name, what)| self.feed.tool(name, what));
     }
 
+    /// Why its last plan was not approved; asked once.
+    pub fn take_refused_plan(&self) -> Option<String> {
+        self.heard().refused_plan.take()
+    }
+
+    /// A form that the agent wants filled in; `None` if nobody here can.
+    pub fn inquired(&self, request: &CreateElicitationRequest) -> Option<(Form, PermissionAsk)> {
+        let (form, inquiry) = elicit::read(request)?;
+        let mut heard = self.heard();
+        heard.questions += 1;
+        let (said, id) = (heard.messages.pause(), format!("form-{}", heard.questions));
+        drop(heard);
+        self.show(said, None);
+        self.feed.works();
+        let input = serde_json::to_value(request).unwrap_or_default();
+        Some((form, PermissionAsk::of_person(&id, "elicitation", input, inquiry)))
+    }
+
     /// What a request for permission is about, and what follows from the role alone.
     pub fn asked(&self, request: &RequestPermissionRequest) -> (Call, Decision) {
         let mut heard = self.heard();
@@ -161,14 +195,22 @@ impl<'a> Ears<'a> {
         let said = heard.messages.pause();
         let call = heard.tools.update(request.tool_call.clone()).clone();
         let id = format!("{}-{}", call.id, heard.questions);
-        let has_prompt = heard.asked;
+        let (has_prompt, planning) = (heard.asked, heard.planning);
         drop(heard);
         self.show(said, None);
         // Some agents ask before they announce the tool call: the prompt must not be sent again.
         if has_prompt {
             self.feed.works();
         }
-        let decision = permit::decide(&call, id, self.order, &self.reach);
+        let decision = match permit::decide(&call, id.clone(), self.order, &self.reach) {
+            // What the step opens would be open while it plans, too.
+            Decision::Allow if planning && !call.only_looks() => Decision::Ask(call.ask(id)),
+            decision => decision,
+        };
+        let decision = match decision {
+            Decision::Ask(ask) => Decision::Ask(PermissionAsk { planning, ..ask }),
+            decision => decision,
+        };
         (call, decision)
     }
 
@@ -183,6 +225,15 @@ impl<'a> Ears<'a> {
 pub struct Ledger(Arc<Mutex<Heard>>);
 
 impl Ledger {
+    /// A person has decided about its plan.
+    pub fn plan(&self, permission: &Permission) {
+        let mut heard = lock(&self.0);
+        match permission {
+            Permission::Allow { .. } => (heard.planning, heard.planned) = (false, true),
+            Permission::Deny { message } => heard.refused_plan = Some(message.clone()),
+        }
+    }
+
     pub fn denied(&self, tool: &str, why: &str) {
         lock(&self.0).deny(tool, why);
     }

@@ -6,6 +6,7 @@
 //!   dialog.rs   initialize, log in, open the session, settings, prompt, cancel
 //!   hear.rs     what the agent says and does: messages, tool calls, usage
 //!   permit.rs   what it asks for         files.rs  what it reads and writes through us
+//!   elicit.rs   what it wants to know
 //!   names.rs    its tools under the names of other agents
 //!   verdict.rs  how the turn ended       failure.rs  what an error means
 //! ```
@@ -13,6 +14,7 @@
 
 mod auth;
 mod dialog;
+mod elicit;
 mod failure;
 mod files;
 mod hear;
@@ -43,7 +45,16 @@ impl Agent for Acp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { resume: true, fork: true, asks: true, ..Capabilities::default() }
+        Capabilities {
+            resume: true,
+            fork: true,
+            asks: true,
+            questions: true,
+            plans: true,
+            effort: true,
+            mcp: true,
+            ..Capabilities::default()
+        }
     }
 
     fn probe<'a>(&'a self, config: &'a AgentConfig) -> BoxFuture<'a, Probe> {

@@ -16,6 +16,9 @@ const ASKING: &[&str] = &["default", "workspace-write", "ask", "manual"];
 /// Modes for those who may not change everything.
 const READ_ONLY: &[&str] = &["read-only", "default", "ask", "manual"];
 
+/// The mode in which an agent makes a plan first.
+const PLAN: &str = "plan";
+
 /// What the answer to `session/new` and its like offers. What cannot be read is not offered.
 #[derive(Debug, Default)]
 pub struct Offered {
@@ -65,6 +68,20 @@ impl Offered {
             Some((_, select)) => values(select).into_iter().map(|(value, _)| value).collect(),
             None => self.models.clone(),
         }
+    }
+
+    /// `None` if the agent has no such mode.
+    pub fn plan_mode(&self, session: &str) -> Option<Change> {
+        let plans = self.options.iter().find(|option| match &option.kind {
+            SessionConfigKind::Select(select) => values(select).iter().any(|(value, _)| value == PLAN),
+            _ => false,
+        });
+        if let Some(option) = plans {
+            return Some(set_option(session, option.id.to_string(), PLAN));
+        }
+        let modes = self.modes.as_ref()?;
+        let known = modes.available_modes.iter().any(|mode| mode.id.to_string() == PLAN);
+        known.then(|| ("session/set_mode", json!({"sessionId": session, "modeId": PLAN})))
     }
 
     /// `None` if the agent is in a fit mode already, or knows none that we know.

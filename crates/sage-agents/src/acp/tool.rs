@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
-    ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-    ToolKind,
+    ContentBlock, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
 };
+use sage_core::inquiry::Inquiry;
 use sage_core::port::{AskKind, PermissionAsk};
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ pub struct Call {
     kind: Option<ToolKind>,
     input: Value,
     paths: Vec<String>,
+    /// What it shows beside its input.
+    shows: String,
     /// What it does is known, so that it can be shown.
     known: bool,
     shown: bool,
@@ -75,6 +78,10 @@ impl Call {
         let located = fields.locations.unwrap_or_default();
         let content = fields.content.unwrap_or_default();
         let paths = located.iter().map(|ToolCallLocation { path, .. }| path);
+        let shows: Vec<&str> = content.iter().filter_map(shown).collect();
+        if !shows.is_empty() {
+            self.shows = shows.join("\n");
+        }
         for path in paths.chain(content.iter().filter_map(changed)) {
             let path = path.to_string_lossy().into_owned();
             if !self.paths.contains(&path) {
@@ -112,8 +119,18 @@ impl Call {
         matches!(self.kind, Some(ToolKind::Read | ToolKind::Search))
     }
 
+    /// It would leave the mode in which the agent plans; what it shows is the plan.
+    fn plan(&self) -> Option<String> {
+        let own = self.input["plan"].as_str().filter(|plan| !plan.trim().is_empty());
+        let plan = own.unwrap_or(&self.shows);
+        (self.kind == Some(ToolKind::SwitchMode) && !plan.is_empty()).then(|| plan.to_string())
+    }
+
     /// The question that this call is; `id` is unique in the attempt.
     pub fn ask(&self, id: String) -> PermissionAsk {
+        if let Some(plan) = self.plan() {
+            return PermissionAsk::of_person(&id, &self.tool(), self.input.clone(), Inquiry::Plan(plan));
+        }
         let described = describe(&id, &self.tool(), self.input.clone());
         let kind = match self.kind {
             Some(ToolKind::Read | ToolKind::Search) => AskKind::Read,
@@ -126,6 +143,16 @@ impl Call {
             (kind == AskKind::Run).then(|| command(&self.input).unwrap_or_else(|| self.title.clone()));
         let paths = if self.paths.is_empty() { described.paths } else { self.paths.clone() };
         PermissionAsk { kind, command, paths, ..described }
+    }
+}
+
+fn shown(content: &ToolCallContent) -> Option<&str> {
+    match content {
+        ToolCallContent::Content(content) => match &content.content {
+            ContentBlock::Text(text) => Some(&text.text),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -13,18 +13,19 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionRequest, RequestPermissionResponse,
-    SessionNotification, WriteTextFileRequest, WriteTextFileResponse,
+    CreateElicitationRequest, CreateElicitationResponse, ReadTextFileRequest, ReadTextFileResponse,
+    RequestPermissionRequest, RequestPermissionResponse, SessionNotification, WriteTextFileRequest,
+    WriteTextFileResponse,
 };
 use agent_client_protocol::{Agent, Channel, Client, Error, on_receive_notification, on_receive_request};
 use sage_core::policy::FailureClass;
-use sage_core::port::{Permission, StepCx, Stop, StopSignal, Usage};
+use sage_core::port::{AskKind, Permission, StepCx, Stop, StopSignal, Usage};
 
 use super::dialog::{Dialog, Said, Silence};
-use super::files;
 use super::hear::Ears;
 use super::permit::{self, Decision};
 use super::wire::Wire;
+use super::{elicit, files};
 use super::{usage, verdict};
 use crate::agent::{Feed, Order, Reach, Turn};
 use crate::attempt::Attempt;
@@ -144,6 +145,13 @@ async fn connect(
             on_receive_request!(),
         )
         .on_receive_request(
+            async |request: CreateElicitationRequest, responder, to: ConnectionTo<Agent>| {
+                let answer = inquiry(&request, feed, ears, stop);
+                to.spawn(async move { responder.respond(answer.await) })
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
             async |request: ReadTextFileRequest, responder, _to| {
                 responder
                     .respond_with_result(files::read(&ears.reach, &request).map(ReadTextFileResponse::new))
@@ -153,9 +161,11 @@ async fn connect(
         .on_receive_request(
             async |request: WriteTextFileRequest, responder, _to| {
                 feed.tool("fs/write_text_file", &request.path.to_string_lossy());
-                responder.respond_with_result(
-                    files::write(&ears.reach, &request).map(|()| WriteTextFileResponse::new()),
-                )
+                let written = match ears.heard().is_planning() {
+                    true => Err(files::refused(&request.path, "your plan has to be approved first".into())),
+                    false => files::write(&ears.reach, &request),
+                };
+                responder.respond_with_result(written.map(|()| WriteTextFileResponse::new()))
             },
             on_receive_request!(),
         );
@@ -174,6 +184,7 @@ fn permission(
 ) -> impl Future<Output = RequestPermissionResponse> + Send + 'static {
     let (call, decision) = ears.asked(&request);
     let tool = call.tool();
+    let is_plan = matches!(&decision, Decision::Ask(ask) if ask.kind == AskKind::Plan);
     let answer = match decision {
         Decision::Allow => Box::pin(std::future::ready(Permission::Allow { input: None })),
         Decision::Deny(message) => {
@@ -186,11 +197,41 @@ fn permission(
     async move {
         tokio::select! {
             permission = answer => {
+                if is_plan {
+                    ledger.plan(&permission);
+                }
+                let permission = if is_plan { without_comment(permission) } else { permission };
                 let (response, why) = permit::respond(&options, permission);
                 why.iter().for_each(|why| ledger.denied(&tool, why));
                 response
             }
             () = stop.reached(Stop::Graceful) => permit::cancelled(),
+        }
+    }
+}
+
+/// A yes to a plan with a comment is a yes: the protocol has no place for the comment.
+fn without_comment(permission: Permission) -> Permission {
+    match permission {
+        Permission::Allow { .. } => Permission::Allow { input: None },
+        denied => denied,
+    }
+}
+
+/// What the agent wants to know is a question from here on.
+fn inquiry(
+    request: &CreateElicitationRequest,
+    feed: &Feed,
+    ears: &Ears<'_>,
+    stop: &StopSignal,
+) -> impl Future<Output = CreateElicitationResponse> + Send + 'static {
+    let asked = ears.inquired(request).map(|(form, ask)| (form, feed.ask(ask)));
+    let stop = stop.clone();
+    async move {
+        let Some((form, answer)) = asked else { return elicit::cancelled() };
+        tokio::select! {
+            permission = answer => form.response(permission),
+            () = stop.reached(Stop::Graceful) => elicit::cancelled(),
         }
     }
 }

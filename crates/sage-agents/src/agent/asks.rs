@@ -3,6 +3,8 @@
 use sage_core::port::{AskKind, PermissionAsk};
 use serde_json::Value;
 
+use super::inquire::inquiry;
+
 const READS: &[&str] =
     &["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "read_file"];
 const WRITES: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit", "write_file", "edit_file"];
@@ -15,11 +17,15 @@ const COMMANDS: &[&str] = &["command", "cmd"];
 
 /// The question that a tool call is.
 pub fn describe(id: &str, tool: &str, input: Value) -> PermissionAsk {
+    if let Some(inquiry) = inquiry(tool, &input) {
+        return PermissionAsk::of_person(id, tool, input, inquiry);
+    }
     let kind = kind(tool);
     let text = |name: &&str| input.get(*name).and_then(Value::as_str).map(str::to_string);
     let paths = PATHS.iter().filter_map(text).collect();
     let command = COMMANDS.iter().find_map(text).filter(|_| kind == AskKind::Run);
-    PermissionAsk { id: id.into(), tool: tool.into(), kind, paths, command, input }
+    let (id, tool) = (id.into(), tool.into());
+    PermissionAsk { id, tool, kind, paths, command, input, inquiry: None, planning: false }
 }
 
 fn kind(tool: &str) -> AskKind {

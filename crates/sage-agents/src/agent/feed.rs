@@ -27,6 +27,8 @@ pub enum News<'a> {
     Conversation(&'a str),
     /// The agent has begun to work on what it was asked.
     Working,
+    /// A person has approved its plan.
+    Planned,
 }
 
 pub type OnNews = Box<dyn Fn(News<'_>) + Send + Sync>;
@@ -136,8 +138,17 @@ impl Feed {
 
     /// The attempt's clocks stand still until the answer is there.
     pub fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
-        self.note(&format!("asks for `{}`", ask.tool));
+        self.note(&match &ask.inquiry {
+            Some(inquiry) => format!("asks: {}", inquiry.title()),
+            None => format!("asks for `{}`", ask.tool),
+        });
         self.cx.questions.ask(ask)
+    }
+
+    /// Its plan is approved: whoever goes on with this work need not plan again.
+    pub fn planned(&self) {
+        (self.on_news)(News::Planned);
+        self.note("its plan is approved");
     }
 
     /// All text so far.

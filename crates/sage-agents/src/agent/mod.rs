@@ -12,6 +12,7 @@ mod asks;
 mod config;
 mod feed;
 mod fingerprint;
+mod inquire;
 mod order;
 mod program;
 mod reach;
@@ -28,6 +29,7 @@ use serde::Serialize;
 pub use asks::describe;
 pub use config::AgentConfig;
 pub use feed::{Feed, News, OnNews};
+pub use inquire::{ASK_TOOL, PLAN_TOOL, answered};
 pub use order::{Conversation, Order};
 pub use program::{on_path, search_path};
 pub use reach::Reach;
@@ -102,6 +104,18 @@ pub struct Capabilities {
     pub max_turns: bool,
     /// Ends by itself at an amount of money.
     pub max_budget: bool,
+    /// Can ask a person something.
+    pub questions: bool,
+    /// Can make a plan first, and work when it is approved.
+    pub plans: bool,
+    /// Can be told how much to think.
+    pub effort: bool,
+    /// Has agents of its own that a step can name.
+    pub agent_types: bool,
+    /// Has settings, skills and agents of the project that a step can switch on.
+    pub project: bool,
+    /// Can be given MCP servers by name.
+    pub mcp: bool,
 }
 
 /// What is known about an agent on this machine.

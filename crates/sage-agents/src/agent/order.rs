@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::AgentConfig;
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
+use crate::params::Params;
 
 #[derive(Clone, Debug)]
 pub struct Order {
@@ -32,6 +33,10 @@ pub struct Order {
     /// How much it thinks.
     pub effort: Option<String>,
     pub max_budget_usd: Option<f64>,
+    /// Whether it may ask a person something; without a word about it, as its adapter does by itself.
+    pub questions: Option<bool>,
+    /// It plans first, and works when its plan is approved.
+    pub plans: bool,
     pub mcp_servers: Map<String, Value>,
     /// Where the session keeps its files; of agents that keep their own conversations nothing is there.
     pub session_dir: Option<PathBuf>,
@@ -54,6 +59,14 @@ impl Conversation {
         match self {
             Conversation::New { id } | Conversation::Resume { id, .. } | Conversation::Fork { id, .. } => id,
         }
+    }
+}
+
+fn plans(params: Params<'_>) -> Result<bool, Miss> {
+    match params.text("mode")? {
+        None => Ok(false),
+        Some("plan") => Ok(true),
+        Some(other) => Err(Miss::invalid(format!("unknown `mode` `{other}`; known: plan"))),
     }
 }
 
@@ -95,6 +108,8 @@ impl Order {
             agent_type: params.text("agentType")?.map(str::to_string),
             effort: params.text("effort")?.map(str::to_string),
             max_budget_usd: params.number("maxBudgetUsd")?,
+            questions: params.get("questions").map(|_| params.flag("questions")).transpose()?,
+            plans: plans(params)?,
             mcp_servers: config.mcp_servers.clone(),
             session_dir: None,
         })

@@ -106,7 +106,7 @@ impl Reach {
             }),
             // What such a tool does with a file is not known.
             AskKind::Other => self.protects(ask),
-            AskKind::Run | AskKind::Network => None,
+            AskKind::Run | AskKind::Network | AskKind::Question | AskKind::Plan => None,
         }
     }
 

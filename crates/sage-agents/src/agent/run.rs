@@ -38,6 +38,10 @@ async fn take_turn(
 ) -> Result<(Turn, String), Miss> {
     let mut order = Order::new(attempt, config, chosen.prompt().to_string(), chosen.conversation().clone())?;
     order.session_dir = chosen.dir();
+    order.plans &= !chosen.has_plan();
+    if order.plans && !agent.capabilities().plans {
+        return Err(Miss::invalid(format!("agent `{}` has no plan mode", config.name)));
+    }
     chosen.begin(attempt, &order, agent.chooses_id())?;
     tell(attempt, chosen);
     let redactor = attempt.config.redactor.with(secrets::of_step(&order.env));

@@ -18,18 +18,16 @@ use sage_core::port::PermissionAsk;
 use sage_core::role::{Access, Paths};
 use serde_json::Value;
 
-use crate::agent::describe;
+use crate::agent::{ASK_TOOL, PLAN_TOOL, describe};
 
 const WRITES: &[&str] = &["Edit", "Write", "NotebookEdit", "MultiEdit"];
 const RUNS: &[&str] = &["Bash", "BashOutput", "KillShell", "Monitor", "PowerShell"];
 /// Those of them that begin something.
 const ASKED_RUNS: &[&str] = &["Bash", "Monitor", "PowerShell"];
 const NETWORK: &[&str] = &["WebFetch", "WebSearch"];
-/// Nobody sits in front of it, its turn must end, and where it works is not its own decision.
+/// Its turn must end, and where it works and when it plans is not its own decision.
 const NEVER: &[&str] = &[
-    "AskUserQuestion",
     "EnterPlanMode",
-    "ExitPlanMode",
     "EnterWorktree",
     "ExitWorktree",
     "CronCreate",
@@ -39,9 +37,15 @@ const NEVER: &[&str] = &[
 ];
 
 /// Tools that the agent does not have, nor have its subagents.
-pub fn denied(access: Access) -> Vec<&'static str> {
+pub fn denied(access: Access, asks: bool, plans: bool) -> Vec<&'static str> {
     let mut denied = NEVER.to_vec();
-    let lists = [(access.write, WRITES), (access.run, RUNS), (access.network, NETWORK)];
+    let lists = [
+        (asks, &[ASK_TOOL] as &[_]),
+        (plans, &[PLAN_TOOL]),
+        (access.write, WRITES),
+        (access.run, RUNS),
+        (access.network, NETWORK),
+    ];
     lists.iter().filter(|(may, _)| !may).for_each(|(_, tools)| denied.extend(*tools));
     denied
 }
@@ -97,9 +101,14 @@ mod tests {
     // covers: R17
     #[test]
     fn a_role_has_only_the_tools_that_it_may_use() {
-        let has = |role: Role, tool: &str| !denied(role.access()).contains(&tool);
+        let has = |role: Role, tool: &str| !denied(role.access(), true, false).contains(&tool);
         assert!(has(Role::Implementer, "Edit") && has(Role::Implementer, "Bash"));
-        assert!(has(Role::Implementer, "WebFetch") && !has(Role::Implementer, "AskUserQuestion"));
+        assert!(has(Role::Implementer, "WebFetch") && !has(Role::Implementer, PLAN_TOOL));
+        assert!(
+            has(Role::Observer, ASK_TOOL)
+                && !denied(Role::Implementer.access(), true, true).contains(&PLAN_TOOL)
+        );
+        assert!(denied(Role::Implementer.access(), false, false).contains(&ASK_TOOL));
         assert!(
             !has(Role::Auditor, "Write") && has(Role::Auditor, "Bash") && !has(Role::Auditor, "WebSearch")
         );

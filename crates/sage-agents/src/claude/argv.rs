@@ -90,9 +90,10 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
         flag("--add-dir", folder.into());
     }
     // Whatever is not allowed by name is asked: the project's rules decide, not the program's own.
-    flag("--permission-mode", "default".into());
+    flag("--permission-mode", if order.plans { "plan" } else { "default" }.into());
     flag("--settings", settings(attempt, order).to_string().into());
-    flag("--disallowedTools", access::denied(order.access).join(",").into());
+    let denied = access::denied(order.access, order.questions != Some(false), order.plans);
+    flag("--disallowedTools", denied.join(",").into());
     argv.push("--strict-mcp-config".into());
     if matches!(order.conversation, Conversation::Fork { .. }) {
         argv.push("--fork-session".into());
@@ -110,8 +111,10 @@ fn memories<'a>(cwd: &'a Path, project: &'a Path) -> Vec<&'a Path> {
 /// Rules that go before those of the user: what must be asked is asked.
 fn settings(attempt: &Attempt<'_>, order: &Order) -> Value {
     let deny = access::closed(&attempt.cx.project, &attempt.config.private);
-    let ask = access::asked(order.access, &order.tools);
-    json!({"permissions": {"allow": order.tools, "ask": ask, "deny": deny}})
+    // What the step opens would be open while it plans, too.
+    let open = if order.plans { &[] } else { order.tools.as_slice() };
+    let ask = access::asked(order.access, open);
+    json!({"permissions": {"allow": open, "ask": ask, "deny": deny}})
 }
 
 pub fn env(order: &Order) -> Vec<(OsString, OsString)> {

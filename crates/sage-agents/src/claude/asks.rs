@@ -14,15 +14,17 @@ use super::channel::Channel;
 pub struct Asks(BTreeMap<String, AbortHandle>);
 
 impl Asks {
+    /// `then` is what the program is told of the answer.
     pub fn open(
         &mut self,
         id: &str,
         input: Value,
         answer: BoxFuture<'static, Permission>,
+        then: impl FnOnce(Permission) -> Permission + Send + 'static,
         channel: &Arc<Channel>,
     ) {
         let (name, channel) = (id.to_string(), Arc::clone(channel));
-        let asking = tokio::spawn(async move { channel.permit(&name, answer.await, input) });
+        let asking = tokio::spawn(async move { channel.permit(&name, then(answer.await), input) });
         if let Some(older) = self.0.insert(id.to_string(), asking.abort_handle()) {
             older.abort();
         }

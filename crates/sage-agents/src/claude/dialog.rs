@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sage_core::port::{Permission, Stage, Stop, StopSignal, Usage};
+use sage_core::port::{Permission, PermissionAsk, Stage, Stop, StopSignal, Usage};
+use serde_json::Value;
 
 use super::access;
 use super::argv::retries_itself;
@@ -12,8 +13,9 @@ use super::channel::Channel;
 use super::counted;
 use super::event::{Block, Event, Line, Server};
 use super::home::Subagents;
+use super::planning::Planning;
 use super::transcript::Transcript;
-use crate::agent::{Feed, Order, Reach};
+use crate::agent::{Feed, Order, Reach, answered};
 use crate::attempt::Attempt;
 use crate::lines::Lines;
 use crate::session::now_ms;
@@ -41,6 +43,9 @@ pub struct Dialog<'a> {
     told: Usage,
     has_subagents: bool,
     subagents: Subagents,
+    planning: Planning,
+    /// It had no plan that anybody has approved when it was last heard.
+    plans: bool,
 }
 
 impl<'a> Dialog<'a> {
@@ -65,6 +70,8 @@ impl<'a> Dialog<'a> {
             retries_itself: retries_itself(order),
             told: Usage::default(),
             has_subagents: false,
+            planning: Planning::of(order),
+            plans: order.plans,
             subagents: Subagents::of(&order.config, order.conversation.id(), now_ms()),
         }
     }
@@ -99,6 +106,10 @@ impl<'a> Dialog<'a> {
     }
 
     fn take(&mut self, line: Line) {
+        if self.plans && !self.planning.is_under_way() {
+            self.plans = false;
+            self.feed.planned();
+        }
         if let Some(session) = line.session.filter(|_| !matches!(line.event, Event::Result(_))) {
             self.feed.conversation(&session);
         }
@@ -120,11 +131,7 @@ impl<'a> Dialog<'a> {
                 }
             }
             Event::Ask { id, tool, input, blocked_path } => {
-                let ask = access::question(&id, &tool, &input, blocked_path.as_deref());
-                match self.reach.forbids(&ask) {
-                    Some(message) => self.channel.permit(&id, Permission::Deny { message }, input),
-                    None => self.asks.open(&id, input, self.feed.ask(ask), &self.channel),
-                }
+                self.asked(&id, tool, input, blocked_path.as_deref())
             }
             Event::OtherRequest { id } => self.channel.refuse(&id),
             Event::Withdrawn { id } => self.asks.withdraw(&id),
@@ -137,6 +144,24 @@ impl<'a> Dialog<'a> {
             Event::Allowances(told) => told.into_iter().for_each(|it| self.feed.allowance(it)),
             Event::Limit { .. } | Event::Other => {}
         }
+    }
+
+    fn asked(&mut self, id: &str, tool: String, mut input: Value, blocked_path: Option<&str>) {
+        self.planning.complete(&tool, &mut input);
+        let ask = access::question(id, &tool, &input, blocked_path);
+        if self.planning.is_about_plan_file(&ask) {
+            return self.channel.permit(id, Permission::Allow { input: None }, input);
+        }
+        if let Some(message) = self.reach.forbids(&ask) {
+            return self.channel.permit(id, Permission::Deny { message }, input);
+        }
+        let ask = PermissionAsk { planning: self.planning.is_under_way(), ..ask };
+        let (planning, asked) = (self.planning.clone(), input.clone());
+        let then = move |permission: Permission| {
+            planning.hears(&tool, &permission);
+            answered(&tool, &asked, permission)
+        };
+        self.asks.open(id, input, self.feed.ask(ask), then, &self.channel);
     }
 
     /// What subagents use is not told while they work, but written down: they go on without asking anybody.
@@ -156,11 +181,17 @@ impl<'a> Dialog<'a> {
         }
     }
 
-    fn said(&self, blocks: Vec<Block>) {
+    fn said(&mut self, blocks: Vec<Block>) {
         for block in blocks {
             match block {
-                Block::Text(text) => self.feed.text(&text),
-                Block::Tool { name, input } => self.feed.tool(&name, &input),
+                Block::Text(text) => {
+                    self.planning.says(&text);
+                    self.feed.text(&text);
+                }
+                Block::Tool { name, input } => {
+                    self.planning.uses(&name, &input);
+                    self.feed.tool(&name, &input);
+                }
             }
         }
     }

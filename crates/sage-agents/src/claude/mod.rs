@@ -18,6 +18,7 @@ mod dialog;
 mod event;
 mod home;
 mod judge;
+mod planning;
 mod probe;
 mod shape;
 mod spent;
@@ -68,6 +69,12 @@ impl Agent for Claude {
             live_usage: true,
             max_turns: true,
             max_budget: true,
+            questions: true,
+            plans: true,
+            effort: true,
+            agent_types: true,
+            project: true,
+            mcp: true,
         }
     }
 

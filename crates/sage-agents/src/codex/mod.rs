@@ -62,7 +62,15 @@ impl Agent for Codex {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { resume: true, fork: true, schema: true, live_usage: true, ..Capabilities::default() }
+        Capabilities {
+            resume: true,
+            fork: true,
+            schema: true,
+            live_usage: true,
+            effort: true,
+            mcp: true,
+            ..Capabilities::default()
+        }
     }
 
     fn probe<'a>(&'a self, config: &'a AgentConfig) -> BoxFuture<'a, Probe> {

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn texts(script: &mut Script, last_user: &str, count: usize) -> Vec<String> {
-        let values = Values { last_user: last_user.into(), last_tool_result: String::new(), n: 1 };
+        let values = Values { last_user: last_user.into(), n: 1, ..Values::default() };
         let said = |turn: Turn| turn.text.or(turn.error.message).unwrap_or_default();
         (0..count).map(|_| said(script.next(&values).unwrap())).collect()
     }
@@ -156,7 +156,7 @@ mod tests {
             r#"[{"delayMs": 3, "stopReason": "x", "customTool": {"name": "n", "input": "i"}, "midstreamError": "m"}]"#,
             r#"[{"delay_ms": 3, "stop_reason": "x", "custom_tool": {"name": "n", "input": "i"}, "midstream_error": "m"}]"#,
         ] {
-            let values = Values { last_user: String::new(), last_tool_result: String::new(), n: 1 };
+            let values = Values { n: 1, ..Values::default() };
             let turn = Script::parse(text).unwrap().next(&values).unwrap();
             assert_eq!((turn.delay_ms, turn.stop_reason.as_deref()), (3, Some("x")));
             assert_eq!(

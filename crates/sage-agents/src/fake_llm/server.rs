@@ -83,7 +83,8 @@ impl State {
             return Turn::parse(&json!({"text": "#"}));
         }
         let n = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        let values = Values { last_user: last_user(request), last_tool_result: last_tool_result(request), n };
+        let (last_user, last_tool_result) = (last_user(request), last_tool_result(request));
+        let values = Values { last_user, last_tool_result, n, request: request.to_string() };
         lock(&self.script).next(&values)
     }
 }

@@ -26,7 +26,7 @@ impl Agent for Foreign {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { resume: true, asks: true, ..Capabilities::default() }
+        Capabilities { resume: true, asks: true, questions: true, ..Capabilities::default() }
     }
 
     fn probe<'a>(&'a self, _config: &'a AgentConfig) -> BoxFuture<'a, Probe> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::digest::Digest;
+use sage_core::inquiry::{AgentQuestion, Inquiry, PersonAnswers};
 use sage_core::policy::FailureClass;
-use sage_core::port::{AskKind, Permission, PermissionAsk, Report, ReportKind, Stop, Usage, Wakes};
+use sage_core::port::{Permission, PermissionAsk, Report, ReportKind, Stop, Usage, Wakes};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -138,15 +139,15 @@ impl Waiting<'_> {
 
     /// What blocks it is a person's to answer; the answer goes into the order.
     async fn unblock(&mut self, report: Report) -> Result<(), Miss> {
-        let ask = PermissionAsk {
-            id: report.id.clone(),
-            // Read by people as "may it use your answer: which port?".
-            tool: "your answer".into(),
-            input: json!({"question": report.summary, "files": report.files}),
-            kind: AskKind::Other,
-            paths: Vec::new(),
-            command: Some(report.summary.trim_end_matches('?').to_string()).filter(|text| !text.is_empty()),
+        let id = &report.id;
+        let question = AgentQuestion {
+            id: id.clone(),
+            question: told(&report.summary).to_string(),
+            free_text: true,
+            ..AgentQuestion::default()
         };
+        let input = json!({"question": report.summary, "files": report.files});
+        let ask = PermissionAsk::of_person(id, "report", input, Inquiry::Questions(vec![question]));
         let permission = tokio::select! {
             permission = self.feed.ask(ask) => permission,
             () = self.attempt.cx.stop.reached(Stop::Graceful) => return Err(Miss::Stopped),
@@ -154,10 +155,11 @@ impl Waiting<'_> {
         let answer = match permission {
             Permission::Allow { input: None } => "Go on.".to_string(),
             Permission::Allow { input: Some(Value::String(text)) } => text,
-            Permission::Allow { input: Some(input) } => match input.get("answer").and_then(Value::as_str) {
-                Some(text) => text.to_string(),
-                None => input.to_string(),
-            },
+            Permission::Allow { input: Some(input) } => {
+                let given = PersonAnswers::from_input(&input).and_then(|given| given.told(id));
+                let plain = || input.get("answer").and_then(Value::as_str).map(str::to_string);
+                given.or_else(plain).unwrap_or_else(|| input.to_string())
+            }
             Permission::Deny { message } => {
                 let message = format!("blocked: {}; answered: {message}", told(&report.summary));
                 return Err(Miss::of_answer(FailureClass::Failed, message));

@@ -10,6 +10,7 @@ use super::exchange::Line;
 use super::history::History;
 use super::http::Http;
 use super::patience::Patience;
+use super::person::ASK_PERSON;
 use super::reply::{Answered, Call, Reply, Stop};
 use super::structured::{STRUCTURED, Shape};
 use super::tools::{ToolSpec, Toolboxes};
@@ -208,7 +209,12 @@ impl<'a> Dialogue<'a> {
                 Err(why) => Err(why.clone()),
                 Ok(input) => {
                     feed.tool(&call.name, &input.to_string());
-                    line.wait(self.tools.call(&call.name, input)).await?
+                    let working = self.tools.call(&call.name, input);
+                    if call.name == ASK_PERSON {
+                        line.wait_for_person(working).await?
+                    } else {
+                        line.wait(working).await?
+                    }
                 }
             };
             line.moved();

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use sage_core::policy::FailureClass;
 use sage_core::port::{Refusal, Stop, StopSignal};
+use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::http::Http;
@@ -89,6 +90,18 @@ impl Line<'_> {
             miss = self.patience.over() => Err(miss),
             done = what => Ok(done),
         }
+    }
+
+    /// Time in which a person thinks is nobody's.
+    pub async fn wait_for_person<T>(&mut self, what: impl Future<Output = T>) -> Result<T, Miss> {
+        let asked = Instant::now();
+        let done = tokio::select! {
+            biased;
+            () = self.stop.reached(Stop::Graceful) => Err(Miss::Stopped),
+            done = what => Ok(done),
+        };
+        self.patience.excuse(asked.elapsed());
+        done
     }
 
     pub fn moved(&mut self) {

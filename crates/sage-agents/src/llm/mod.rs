@@ -19,6 +19,7 @@ mod files;
 mod history;
 mod http;
 mod patience;
+mod person;
 mod quota;
 mod reply;
 mod responses;
@@ -40,6 +41,7 @@ use dialogue::Dialogue;
 use endpoint::Endpoint;
 use files::FileTools;
 use history::{History, Lost};
+use person::{ASK_PERSON, AskPerson};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Llm;
@@ -56,6 +58,9 @@ impl Agent for Llm {
             schema: true,
             live_usage: true,
             max_turns: true,
+            questions: true,
+            effort: true,
+            mcp: true,
             ..Capabilities::default()
         }
     }
@@ -94,7 +99,12 @@ impl Agent for Llm {
             let files = FileTools::new(Reach::of(attempt, order));
             let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
             boxes.extend(attempt.config.more_tools.iter().map(|more| more.open(order.access)));
-            let tools = Toolboxes::new(boxes, &order.tools, feed);
+            let mut wanted = order.tools.clone();
+            if order.questions == Some(true) {
+                boxes.push(Box::new(AskPerson::new(attempt.cx.questions.clone().in_directory(&order.cwd))));
+                wanted.extend((!wanted.is_empty()).then(|| ASK_PERSON.to_string()));
+            }
+            let tools = Toolboxes::new(boxes, &wanted, feed);
             Dialogue::new(attempt, order, feed, endpoint, history, &tools).hold().await
         })
     }

@@ -32,6 +32,12 @@ impl Patience {
         self.moved = Instant::now();
     }
 
+    /// This time does not count.
+    pub fn excuse(&mut self, time: Duration) {
+        self.started += time;
+        self.moved = Instant::now();
+    }
+
     /// Ends with the reason as soon as it took too long.
     pub async fn over(&self) -> Miss {
         let timeout =

@@ -74,6 +74,12 @@ impl Chosen {
         self.continuity
     }
 
+    /// A person has approved a plan for this work, and the conversation knows it.
+    pub fn has_plan(&self) -> bool {
+        let goes_on = matches!(self.conversation, Conversation::Resume { .. });
+        goes_on && self.opened().is_some_and(|opened| opened.has_plan())
+    }
+
     pub fn dir(&self) -> Option<PathBuf> {
         let opened = self.opened()?;
         Some(opened.store.path(&opened.record.id))
@@ -106,6 +112,7 @@ impl Chosen {
             class: None,
             message: None,
             spoiled: false,
+            planned: false,
         });
         let mut turn = json!({"prompt": order.prompt, "feature": attempt.call.feature});
         annotate(&mut turn, &opened.record);
@@ -128,6 +135,9 @@ impl Chosen {
                 }
                 News::Working => {
                     opened.record.turns.iter_mut().last().into_iter().for_each(|t| t.heard = true)
+                }
+                News::Planned => {
+                    opened.record.turns.iter_mut().last().into_iter().for_each(|t| t.planned = true)
                 }
             }
             // Without it the work would only be asked for again.

@@ -35,6 +35,15 @@ impl Opened {
         Opened { store, record, _lock: lock, call: Work { run, step, key, attempt: call.attempt } }
     }
 
+    /// A plan for this work was approved in the conversation of now.
+    pub fn has_plan(&self) -> bool {
+        let Work { run, step, key, .. } = &self.call;
+        let turns = self.record.turns.iter().skip(self.record.begun_at);
+        turns
+            .filter(|turn| turn.planned)
+            .any(|turn| turn.run == *run && turn.step == *step && turn.key == *key)
+    }
+
     /// The answer of a turn, counted from 0.
     pub fn answer(&self, at: usize) -> Option<Value> {
         self.store.load_turn(&self.record.id, at + 1)?.get("answer").cloned()

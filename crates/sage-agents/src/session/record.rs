@@ -95,6 +95,9 @@ pub struct TurnRecord {
     /// The agent has called the conversation itself bad.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spoiled: bool,
+    /// A person has approved the agent's plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 impl TurnRecord {

@@ -609,3 +609,72 @@ async fn a_probe_finds_the_program_and_its_version() {
     let probe = adapter.probe(&config).await;
     assert!(probe.found.is_none() && probe.hint.unwrap().contains("install `no-such-program-of-ours`"));
 }
+
+// covers: P3
+#[tokio::test]
+async fn what_an_agent_wants_to_know_is_a_question_and_the_form_comes_back() {
+    let schema = json!({"type": "object", "properties": {"color": {"type": "string", "title": "Color", "enum": ["red", "blue"]}}});
+    let form = json!({"ask": {"method": "elicitation/create", "params": {"mode": "form", "message": "Which color?", "requestedSchema": schema}}});
+    let turn = [form, chunk(None, "painted"), end()];
+    let given = json!({"answers": {"color": {"choices": ["blue"]}}});
+    let clerk = Clerk::new(Some(Permission::Allow { input: Some(given) }));
+    let bench = acp(script(&turn)).with(|bench| bench.cx.questions = Questions::new(clerk.clone()));
+    assert_eq!(bench.run().await.succeeded(), "painted");
+    let asked = clerk.asked.lock().unwrap().clone();
+    assert_eq!(asked[0].inquiry.as_ref().unwrap().title(), "Which color? (red, blue)");
+    let offered = &bench.heard("initialize")[0]["params"]["clientCapabilities"]["elicitation"];
+    assert_eq!(*offered, json!({"form": {}}));
+    let answer = bench.answers().pop().unwrap()["result"].clone();
+    assert_eq!(answer, json!({"action": "accept", "content": {"color": "blue"}}));
+    // Nobody answers, and a field without words for it is left empty.
+    let clerk = Clerk::new(Some(Permission::Deny { message: "decide yourself".into() }));
+    let bench = acp(script(&turn)).with(|bench| bench.cx.questions = Questions::new(clerk));
+    assert_eq!(bench.run().await.succeeded(), "painted");
+    assert_eq!(bench.answers().pop().unwrap()["result"], json!({"action": "decline"}));
+    let bench = acp(script(&[chunk(None, "x"), end()])).param("questions", json!(false));
+    bench.run().await.succeeded();
+    assert!(bench.heard("initialize")[0]["params"]["clientCapabilities"]["elicitation"].is_null());
+}
+
+// covers: P3, R17
+#[tokio::test]
+async fn an_agent_plans_in_its_own_mode_and_changes_nothing_before_its_plan_is_approved() {
+    let plan = ask_for("switch_mode", json!({"plan": "1. paint"}));
+    let write = json!({"ask": {"method": "fs/write_text_file", "params": {"path": "PATH", "content": "x"}}});
+    let modes = json!({"currentModeId": "default", "availableModes": [{"id": "default", "name": "d"}, {"id": "plan", "name": "p"}]});
+    let bench = |answer: Permission, write: &Value| {
+        let clerk = Clerk::new(Some(answer));
+        let turn = [
+            write.clone(),
+            ask_for("execute", json!({"command": "make"})),
+            plan.clone(),
+            write.clone(),
+            chunk(None, "done"),
+            end(),
+        ];
+        let bench = acp(json!({"turn": turn, "opened": {"modes": modes}})).param("mode", json!("plan"));
+        let bench = bench.with(|bench| bench.cx.questions = Questions::new(clerk.clone()));
+        let turn =
+            serde_json::to_string(&turn).unwrap().replace("PATH", bench.path("made").to_str().unwrap());
+        let turn: Value = serde_json::from_str(&turn).unwrap();
+        (bench.script(json!({"turn": turn, "opened": {"modes": modes}})), clerk)
+    };
+    let (yes, clerk) = bench(Permission::Allow { input: None }, &write);
+    assert_eq!(yes.run().await.succeeded(), "done");
+    assert_eq!(yes.heard("session/set_mode")[0]["params"]["modeId"], "plan");
+    let asked = clerk.asked.lock().unwrap().clone();
+    assert_eq!((asked[0].command.as_deref(), asked[0].planning), (Some("make"), true));
+    assert_eq!(asked[1].inquiry.as_ref().unwrap().plan(), Some("1. paint"));
+    let said = yes.answers();
+    let said: Vec<String> =
+        said.iter().map(|answer| answer["error"]["data"]["message"].to_string()).collect();
+    assert!(said.iter().any(|why| why.contains("has to be approved first")), "{said:?}");
+    assert_eq!(yes.read("made"), "x", "after that it may");
+    // A plan that is not approved is asked for again, in words.
+    let (no, _) = bench(Permission::Deny { message: "use brushes".into() }, &write);
+    no.run().await.succeeded();
+    assert!(no.prompt().starts_with("Your plan was not approved: use brushes"), "{}", no.prompt());
+    assert!(!no.path("made").exists());
+    let none = acp(script(&[chunk(None, "x"), end()])).param("mode", json!("plan"));
+    none.run().await.failed(FailureClass::Invalid).says("agent `robot` has no plan mode");
+}

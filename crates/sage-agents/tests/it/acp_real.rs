@@ -355,3 +355,77 @@ async fn gemini_creates_files_and_uses_the_tools_that_the_step_lists() {
     assert_eq!(real.bench.read("ran.txt"), "ran\n");
     assert!(clerk.1.lock().unwrap().is_empty());
 }
+
+/// Answers what an agent wants to know, and allows the rest.
+struct Person(Mutex<Vec<PermissionAsk>>);
+
+impl Asks for Person {
+    fn ask(&self, ask: PermissionAsk) -> BoxFuture<'static, Permission> {
+        let questions = ask.inquiry.as_ref().map(|inquiry| inquiry.questions().to_vec()).unwrap_or_default();
+        let given = sage_core::inquiry::PersonAnswers::to(&questions, &["Blue".into()], None);
+        let input = given.ok().filter(|_| !questions.is_empty()).map(|given| given.into_input());
+        self.0.lock().unwrap().push(ask);
+        Box::pin(std::future::ready(Permission::Allow { input }))
+    }
+}
+
+// covers: P3
+#[tokio::test]
+async fn claude_asks_a_person_and_hears_the_answer() {
+    let option = |label: &str| json!({"label": label, "description": "d"});
+    let question = json!({"question": "Which color?", "header": "Color", "multiSelect": false, "options": [option("Red"), option("Blue")]});
+    let ask = json!({"name": "AskUserQuestion", "input": {"questions": [question]}});
+    let script = json!([{"text": "hm", "tool": ask}, {"text": "so be it: {{last_tool_result}}"}]);
+    let Some(mut real) = Real::new(Which::Claude, script) else { return };
+    let person = Arc::new(Person(Mutex::default()));
+    real.bench.cx.questions = Questions::new(person.clone());
+    let answer = real.run().await.succeeded().to_string();
+    assert!(answer.contains("Blue"), "{answer}");
+    assert_eq!(person.0.lock().unwrap()[0].inquiry.as_ref().unwrap().title(), "Which color? (Red, Blue)");
+}
+
+// covers: P3, R17
+#[tokio::test]
+async fn claude_plans_first() {
+    let plan = json!({"name": "Write", "input": {"file_path": "{{after:You should create your plan at}}", "content": "1. paint"}});
+    let leave = json!({"name": "ExitPlanMode", "input": {}});
+    let script = json!([{"text": "a", "tool": plan}, {"text": "b", "tool": leave}, {"text": "c", "tool": run_tool(Which::Claude, "echo made > made.txt")}, {"text": "done"}]);
+    let Some(mut real) = Real::new(Which::Claude, script) else { return };
+    let person = Arc::new(Person(Mutex::default()));
+    real.bench.cx.questions = Questions::new(person.clone());
+    real.bench.call.params.insert("mode".into(), json!("plan"));
+    let outcome = real.run().await;
+    let asked = person.0.lock().unwrap().clone();
+    let log = real.bench.read(".scratch/agent.log");
+    assert_eq!(outcome.succeeded(), "done", "{asked:#?}\n{log}");
+    let plans: Vec<&str> = asked.iter().filter_map(|ask| ask.inquiry.as_ref()?.plan()).collect();
+    assert_eq!(plans, ["1. paint"], "{asked:#?}\n{log}");
+    assert_eq!(real.bench.read("made.txt"), "made\n");
+}
+
+/// It asks only while it plans; its plan is a part of its words.
+// covers: P3, R17
+#[tokio::test]
+async fn codex_asks_a_person_while_it_plans_and_works_when_its_plan_is_approved() {
+    let option = |label: &str| json!({"label": label, "description": "d"});
+    let question = json!({"id": "color", "header": "Color", "question": "Which color?", "options": [option("Red"), option("Blue")]});
+    let ask = json!({"name": "request_user_input", "input": {"questions": [question]}});
+    let script = json!([
+        {"tool": ask},
+        {"text": "<proposed_plan>\n1. paint it {{last_tool_result}}\n</proposed_plan>"},
+        {"tool": run_tool(Which::Codex, "echo made > made.txt")},
+        {"text": "done"},
+    ]);
+    let Some(mut real) = Real::new(Which::Codex, script) else { return };
+    let person = Arc::new(Person(Mutex::default()));
+    real.bench.cx.questions = Questions::new(person.clone());
+    real.bench.call.params.insert("mode".into(), json!("plan"));
+    let outcome = real.run().await;
+    let asked = person.0.lock().unwrap().clone();
+    assert_eq!(outcome.succeeded(), "done", "{asked:#?}\n{}", real.bench.read(".scratch/agent.log"));
+    let title = asked[0].inquiry.as_ref().unwrap().title();
+    assert!(title.contains("Which color? (Red, Blue"), "{title}");
+    let plan = asked[1].inquiry.as_ref().and_then(|inquiry| inquiry.plan()).unwrap_or_default();
+    assert!(plan.contains("1. paint it") && plan.contains("Blue"), "{asked:#?}");
+    assert_eq!(real.bench.read("made.txt"), "made\n");
+}

@@ -248,3 +248,45 @@ async fn the_key_is_sent_and_nowhere_else() {
     }
     assert!(files >= 4, "log, session, turn, conversation");
 }
+
+/// Says `Blue` to everything.
+struct Blue(std::sync::Mutex<Vec<String>>);
+
+impl sage_core::port::Asks for Blue {
+    fn ask(
+        &self,
+        ask: sage_core::port::PermissionAsk,
+    ) -> sage_core::port::BoxFuture<'static, sage_core::port::Permission> {
+        let inquiry = ask.inquiry.unwrap();
+        let given =
+            sage_core::inquiry::PersonAnswers::to(inquiry.questions(), &["Blue".into()], None).unwrap();
+        self.0.lock().unwrap().push(inquiry.title());
+        Box::pin(async move {
+            // Longer than the attempt may be idle.
+            tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+            sage_core::port::Permission::Allow { input: Some(given.into_input()) }
+        })
+    }
+}
+
+// covers: P3, R14
+#[tokio::test]
+async fn a_model_asks_a_person_where_its_step_lets_it() {
+    for api in APIS {
+        let ask =
+            json!({"name": "ask_person", "input": {"question": "Which color?", "options": ["Red", "Blue"]}});
+        let fake = FakeLlm::start(json!([{"tool": ask}, {"text": "so: {{last_tool_result}}"}])).unwrap();
+        let blue = std::sync::Arc::new(Blue(Default::default()));
+        let mut asking = bench(api, &fake).param("questions", json!(true)).idle_timeout(200);
+        asking.cx.questions = sage_core::port::Questions::new(blue.clone());
+        asking.call.params.insert("tools".into(), json!(["read_file"]));
+        assert_eq!(asking.run().await.succeeded(), "so: Blue", "{api}");
+        assert_eq!(*blue.0.lock().unwrap(), ["Which color? (Red, Blue)"]);
+        let quiet = bench(api, &fake);
+        fake.reset(json!([{"text": "x"}]).try_into().unwrap());
+        quiet.run().await.succeeded();
+        assert!(!fake.prompts()[0].to_string().contains("ask_person"), "{api}");
+        let planning = bench(api, &fake).param("mode", json!("plan"));
+        planning.run().await.failed(FailureClass::Invalid).says("agent `model` has no plan mode");
+    }
+}

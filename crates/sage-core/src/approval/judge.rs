@@ -4,8 +4,9 @@ use super::command::{self, CheckKind, Does, Part, Site, is_public, pattern};
 use super::listed::{Lists, Subject, boundaries, names_part};
 use super::mode::Mode;
 use super::pattern::{fits, matches};
-use super::rules::Rules;
+use super::rules::{Inquiries, Rules};
 use crate::fence::{is_private, is_protected, protected_part};
+use crate::inquiry::Inquiry;
 use crate::port::{AskKind, PermissionAsk};
 use crate::role::{Access, Paths};
 use crate::shell::Unclear;
@@ -56,9 +57,6 @@ fn asks(why: impl Into<String>) -> Verdict {
     Verdict::Ask { why: why.into(), rule: None }
 }
 
-/// What asks for words, not for permission: only a person has them.
-const QUESTIONS: [&str; 2] = ["your answer", "AskUserQuestion"];
-
 /// A command, taken apart as far as it could be.
 type Read = Result<Vec<Part>, Unclear>;
 
@@ -70,6 +68,7 @@ impl Judge<'_> {
         let subject = Subject { ask, paths: &paths, parts, project: self.project, home: self.home };
         self.forbidden(ask, &paths, parts)
             .or_else(|| self.restricted(ask, &subject))
+            .or_else(|| self.of_person(ask))
             .or_else(|| self.named(ask, &subject))
             .or_else(|| self.harmless(ask, &paths, read.as_ref()))
             .or_else(|| self.cheap(ask))
@@ -132,6 +131,17 @@ impl Judge<'_> {
         self.lists.asks(subject).map(|rule| asks(format!("the rule `{rule}` wants to be asked")))
     }
 
+    /// What asks for words, or for a yes to a plan: only a person has them, whatever rules allow.
+    fn of_person(&self, ask: &PermissionAsk) -> Option<Verdict> {
+        match (ask.inquiry.as_ref()?, self.rules.questions) {
+            (Inquiry::Questions(_), Inquiries::Decide) => {
+                Some(deny("agents decide questions themselves in this project"))
+            }
+            (Inquiry::Questions(_), Inquiries::Ask) => Some(asks("only a person can answer it")),
+            (Inquiry::Plan(_), _) => Some(asks("the step wants its plan approved")),
+        }
+    }
+
     fn named(&self, ask: &PermissionAsk, subject: &Subject<'_>) -> Option<Verdict> {
         if self.rules.tools.iter().any(|pattern| matches(pattern, &ask.tool)) {
             return Some(allow("the tool is allowed"));
@@ -153,12 +163,7 @@ impl Judge<'_> {
                 self.runs(text, read).ok().map(allow)
             }
             AskKind::Network if network => Some(allow("it only searches")),
-            _ if self.mode == Mode::All
-                && ask.kind != AskKind::Run
-                && !QUESTIONS.contains(&ask.tool.as_str()) =>
-            {
-                Some(allow("everything is allowed"))
-            }
+            _ if self.mode == Mode::All && ask.kind != AskKind::Run => Some(allow("everything is allowed")),
             _ => None,
         }
     }

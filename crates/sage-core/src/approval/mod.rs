@@ -19,7 +19,7 @@ pub use command::{Check, CheckKind, Checks, Site};
 pub use judge::{Judge, Verdict};
 pub use listed::{Listed, Lists};
 pub use mode::Mode;
-pub use rules::{Inherit, Otherwise, Rules};
+pub use rules::{Inherit, Inquiries, Otherwise, Rules};
 
 use crate::role::Access;
 

@@ -28,6 +28,19 @@ pub struct Rules {
     /// What happens when nobody answers in time: `allow` or `deny`.
     pub default: Otherwise,
     pub deadline: Option<String>,
+    /// What becomes of an agent's own questions.
+    pub questions: Inquiries,
+}
+
+/// Who answers an agent that wants to know something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Inquiries {
+    /// A person, as long as one may be there.
+    #[default]
+    Ask,
+    /// The agent itself.
+    Decide,
 }
 
 /// Another program's rules.
@@ -60,6 +73,7 @@ impl Default for Rules {
             under_usd: None,
             default: Otherwise::Deny,
             deadline: None,
+            questions: Inquiries::Ask,
         }
     }
 }

@@ -65,6 +65,8 @@ pub fn ask(kind: AskKind, tool: &str, path: Option<&str>, command: Option<&str>)
         kind,
         paths: path.map(str::to_string).into_iter().collect(),
         command: command.map(str::to_string),
+        inquiry: None,
+        planning: false,
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Payload;
+use crate::inquiry::Inquiry;
 use crate::port::{Allowance, AskKind, Continuity};
 
-/// A running agent asks for permission.
+/// A running agent asks for permission, or for an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepAsked {
@@ -31,6 +32,9 @@ pub struct AskedFor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     pub input: Payload,
+    /// What it wants to know or have approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<Inquiry>,
     /// Why no rule answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -40,8 +44,20 @@ pub struct AskedFor {
 }
 
 impl AskedFor {
-    /// What people read: the tool, and what it is for.
+    /// The whole question, in a line.
+    pub fn question(&self) -> String {
+        match &self.inquiry {
+            Some(Inquiry::Questions(_)) => self.title(),
+            Some(Inquiry::Plan(_)) => format!("may it carry out its plan: {}?", self.title()),
+            None => format!("may it use {}?", self.title()),
+        }
+    }
+
+    /// What people read: the tool and what it is for, or what it wants to know.
     pub fn title(&self) -> String {
+        if let Some(inquiry) = &self.inquiry {
+            return inquiry.title();
+        }
         let what = self.command.clone().unwrap_or_else(|| self.paths.join(", "));
         // All of it: nobody shall allow a line that they have not seen.
         let what = what.trim_end().replace('\n', " ⏎ ");

@@ -1,4 +1,5 @@
-//! Questions of a running agent: may I use this tool? A rule or a person answers, never the adapter.
+//! Questions of a running agent: may I use this tool, which one do you want, is this plan right? A rule or a person
+//! answers, never the adapter.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::BoxFuture;
+use crate::inquiry::Inquiry;
 use crate::secret::Redactor;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,24 @@ pub struct PermissionAsk {
     /// What it would run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// What it wants to know or have approved; the tool is only its way to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<Inquiry>,
+    /// Its plan has not been approved yet: nothing may change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planning: bool,
+}
+
+impl PermissionAsk {
+    /// What only a person can answer.
+    pub fn of_person(id: &str, tool: &str, input: Value, inquiry: Inquiry) -> PermissionAsk {
+        let kind = match &inquiry {
+            Inquiry::Questions(_) => AskKind::Question,
+            Inquiry::Plan(_) => AskKind::Plan,
+        };
+        let (id, tool, inquiry) = (id.into(), tool.into(), Some(inquiry));
+        PermissionAsk { id, tool, input, kind, paths: Vec::new(), command: None, inquiry, planning: false }
+    }
 }
 
 /// What a tool does to the world, as far as its adapter knows.
@@ -36,11 +56,15 @@ pub enum AskKind {
     Run,
     Network,
     Other,
+    /// It wants to know something.
+    Question,
+    /// It wants its plan approved.
+    Plan,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Permission {
-    /// `input` is there when a person has changed what the tool is given.
+    /// `input` is there when a person has changed what the tool is given; for questions it is `inquiry::PersonAnswers`.
     Allow { input: Option<Value> },
     /// The message goes back to the agent.
     Deny { message: String },
@@ -107,7 +131,9 @@ impl Questions {
         self.open.fetch_add(1, Ordering::SeqCst);
         self.redactor.string(&mut ask.tool);
         self.redactor.value(&mut ask.input);
-        ask.paths.iter_mut().chain(&mut ask.command).for_each(|text| self.redactor.string(text));
+        let asked = ask.inquiry.as_mut().map(Inquiry::texts_mut).unwrap_or_default();
+        let texts = ask.paths.iter_mut().chain(&mut ask.command).chain(asked);
+        texts.for_each(|text| self.redactor.string(text));
         let (open, mut answer) = (Open(Arc::clone(&self.open)), self.asks.ask_in(ask, &self.at));
         Box::pin(std::future::poll_fn(move |cx| {
             // Closed when the answer is there, or when nobody waits for it any more.

@@ -4,6 +4,7 @@
 //! must say: a test compares them. A field that DESIGN names and this version does not carry out is a
 //! warning if leaving it out only costs time or money, and an error if the result would be another one.
 
+mod agent_params;
 mod bind;
 mod cache;
 mod fallback;

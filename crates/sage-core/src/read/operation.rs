@@ -26,6 +26,8 @@ pub const OPERATION_FIELDS: &[&str] = &[
     "session",
     "role",
     "prompt",
+    "files",
+    "mcp",
     "schema",
     "filter",
     "output",

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::agent_params;
 use super::fields::{Fields, check_unit, duration_of, expected};
 use super::operation::{either, is_available};
 use super::place::Place;
@@ -32,6 +33,11 @@ pub fn param_names(kind: Kind) -> &'static [&'static str] {
             "env",
             "agentType",
             "effort",
+            "mode",
+            "questions",
+            "project",
+            "mcp",
+            "files",
         ],
         Kind::Tool => &["server", "tool", "arguments"],
         Kind::Script => &["file", "code", "input"],
@@ -84,7 +90,7 @@ impl Given {
         problems: &mut Diagnostics,
     ) {
         if kind != Kind::Agent {
-            for name in ["agent", "model", "prompt"] {
+            for name in ["agent", "model", "prompt"].into_iter().chain(agent_params::BESIDE) {
                 if let Some(span) = fields.key_span(name) {
                     let message = format!("`{name}` is only for agents, this is a `{}` step", kind.name());
                     problems.push(Diagnostic::error(fields.place.field(name), span, message));
@@ -101,6 +107,11 @@ impl Given {
             }
         }
         self.model = text(either(fields, written, "model", problems));
+        for name in agent_params::BESIDE {
+            if let Some(value) = agent_params::beside(fields, written, name, problems) {
+                self.params.insert(name.to_owned(), value);
+            }
+        }
         self.prompt = either(fields, written, "prompt", problems);
         if let Some(prompt) = &self.prompt {
             self.params.insert("prompt".to_owned(), Value::String(prompt.text.clone()));
@@ -159,6 +170,10 @@ fn value<'n>(
     place: &Place<'_>,
     problems: &mut Diagnostics,
 ) -> (&'n str, Value) {
+    let own = (kind == Kind::Agent).then(|| agent_params::value(name, node, place, problems));
+    if let Some(value) = own.flatten() {
+        return (name, value);
+    }
     let rendered = !(kind == Kind::Shell && name == "run");
     let plain = kind == Kind::Synthesize;
     if rendered && !plain && node.as_str().is_some_and(expr::is_dynamic) {

@@ -102,7 +102,7 @@ impl Run {
         let first = self.asks_of(step).next()?;
         let more = self.asks_of(step).count() - 1;
         let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-        Some(format!("may it use {}?{more}", first.ask.title()))
+        Some(format!("{}{more}", first.ask.question()))
     }
 
     /// Whether a person has to say something about the step: it asks, or nobody knows what became of it.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rfc3339;
+use crate::inquiry::{AgentQuestion, Inquiry};
 use crate::port::AskKind;
 use crate::run::OpenAsk;
 
@@ -14,6 +15,12 @@ pub struct AskView {
     pub kind: AskKind,
     /// What people read.
     pub title: String,
+    /// What it wants to know, with the options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<AgentQuestion>,
+    /// What it would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     pub since: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
@@ -27,7 +34,10 @@ pub struct AskView {
 
 impl AskView {
     pub fn of(open: &OpenAsk) -> AskView {
+        let inquiry = open.ask.inquiry.as_ref();
         AskView {
+            questions: inquiry.map(|inquiry| inquiry.questions().to_vec()).unwrap_or_default(),
+            plan: inquiry.and_then(Inquiry::plan).map(str::to_string),
             id: open.ask.id.clone(),
             tool: open.ask.tool.clone(),
             kind: open.ask.kind,

@@ -32,7 +32,7 @@ pub fn wake_of(event: &Event, seq: u64, run: &Run) -> Option<Wake> {
         }
         Event::StepAsked(asked) => {
             let id = run.find(&asked.step)?;
-            let text = format!("asks: may it use {}?", asked.ask.title());
+            let text = format!("asks: {}", asked.ask.question());
             Some(of_step(seq, run, id, WakeType::Blocked, text))
         }
         Event::StepFinished(finished) => of_step_end(finished, seq, run),

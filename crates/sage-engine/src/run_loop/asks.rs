@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sage_core::approval::{Mode, Verdict, advice};
 use sage_core::event::{AskedFor, StepAsked, StepPermitted};
+use sage_core::inquiry::Inquiry;
 use sage_core::port::{AskKind, Asks, BoxFuture, Permission, PermissionAsk, Stop, Workplace};
 use sage_core::role::{Access, Role};
 use sage_core::run::{OpenAsk, StepId};
@@ -113,8 +114,9 @@ impl RunLoop {
             return Ok(());
         }
         let ask = &asked.ask;
-        let bytes =
-            ask.command.as_ref().map_or(0, String::len) + ask.paths.iter().map(String::len).sum::<usize>();
+        let bytes = ask.command.as_ref().map_or(0, String::len)
+            + ask.paths.iter().map(String::len).sum::<usize>()
+            + ask.inquiry.as_ref().map_or(0, Inquiry::bytes);
         if bytes > INLINE_BYTES {
             let message = format!("the request has {bytes} bytes; at most {INLINE_BYTES} can be asked about");
             let _ = asked.reply.send(Permission::Deny { message });
@@ -131,10 +133,15 @@ impl RunLoop {
             spent_usd: self.spent_usd(),
         };
         let verdict = self.around.approvals.judge(ask, &scene);
-        let advice = (ask.kind == AskKind::Run).then(|| advice(access, &asked.facts.checks));
+        let advice = match ask.planning {
+            true => Some("Your plan has to be approved before anything may change".to_string()),
+            false => (ask.kind == AskKind::Run).then(|| advice(access, &asked.facts.checks)),
+        };
         let (ask, reply) = (asked.ask, asked.reply);
-        let PermissionAsk { id: name, tool, kind, paths, command, .. } = ask;
-        let ask = AskedFor { id: name.clone(), tool, kind, paths, command, input, why: None, rule: None };
+        let PermissionAsk { id: name, tool, kind, paths, command, inquiry, .. } = ask;
+        let advice = inquiry.as_ref().map(|inquiry| inquiry.otherwise().to_string()).or(advice);
+        let ask =
+            AskedFor { id: name.clone(), tool, kind, paths, command, input, inquiry, why: None, rule: None };
         if let Some(live) = self.live.get_mut(&(id, attempt)) {
             live.replies.insert(name.clone(), reply);
         }
@@ -235,7 +242,7 @@ impl RunLoop {
         let permission = if allow {
             Permission::Allow { input }
         } else {
-            let why = message.clone().unwrap_or_else(|| "not allowed".into());
+            let why = message.clone().unwrap_or_else(|| self.refusal(id, ask));
             Permission::Deny {
                 message: [Some(why), advice].into_iter().flatten().collect::<Vec<_>>().join(". "),
             }
@@ -256,6 +263,13 @@ impl RunLoop {
             self.after(seq, Effect::Reply(reply, permission));
         }
         Ok(())
+    }
+
+    /// What an agent hears of a no without a reason.
+    fn refusal(&self, id: StepId, ask: &str) -> String {
+        let open = self.run.asks_of(id).find(|open| open.ask.id == ask);
+        let inquiry = open.and_then(|open| open.ask.inquiry.as_ref());
+        inquiry.map_or_else(|| "not allowed".into(), Inquiry::refused)
     }
 
     /// Nobody answered in time.
@@ -282,7 +296,9 @@ impl RunLoop {
 /// The default answers.
 fn unanswered(approvals: &Approvals, ask: &AskedFor, advice: Option<String>, what: &str) -> Decision {
     let why = ask.why.as_ref().map(|why| format!("; asked because {why}")).unwrap_or_default();
-    let (allow, by) = (approvals.allow_by_default, "deadline".into());
+    // A question has no answer that could be taken by default.
+    let has_default = !matches!(ask.inquiry, Some(Inquiry::Questions(_)));
+    let (allow, by) = (approvals.allow_by_default && has_default, "deadline".into());
     Decision { allow, by, message: Some(format!("{what}{why}")), advice, ..Decision::default() }
 }
 

@@ -24,7 +24,8 @@ impl StepExecutor for Asker {
             for number in 1..=3 {
                 let (id, tool, command) = (number.to_string(), "Bash".into(), Some("deploy $X".into()));
                 let kind = AskKind::Run;
-                let ask = PermissionAsk { id, tool, input: Value::Null, kind, paths: Vec::new(), command };
+                let (input, paths, inquiry) = (Value::Null, Vec::new(), None);
+                let ask = PermissionAsk { id, tool, input, kind, paths, command, inquiry, planning: false };
                 let asked = Instant::now();
                 let answer = cx.questions.ask(ask).await;
                 answers.lock().unwrap().push((asked.elapsed(), answer));

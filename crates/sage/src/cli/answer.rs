@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use sage_core::inquiry::{AgentQuestion, Inquiry, PersonAnswer, PersonAnswers, Unfit};
 use sage_core::run::{OpenAsk, Run, State, Status};
 use sage_engine::control::Signal;
 use sage_engine::open::OpenError;
@@ -9,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::Failure;
+use super::inquire::{self, Reply};
 use super::keep::{self, Scope};
 use super::signal::deliver;
 use super::{background, feature, print, print_json};
-use crate::command_line::{sage, tell};
+use crate::command_line::{CommandLine, sage, tell};
 use crate::trust::Door;
 use crate::trust::person::refuse_steps;
 
@@ -22,10 +24,11 @@ pub struct ApproveArgs {
     feature: String,
     /// The step that asks; may be left out if only one does
     step: Option<String>,
-    /// The choice; must be given if the step has its own choices
-    #[arg(short, long)]
-    choice: Option<String>,
-    /// A word to those who come later
+    /// The choice: of a step that has choices, or an option of an agent's question (by its label or number; also
+    /// `QUESTION=OPTION`; repeat it for several)
+    #[arg(short, long, value_name = "CHOICE")]
+    choice: Vec<String>,
+    /// Comment to record with the decision; for an agent's question, the answer in your own words
     #[arg(short, long)]
     message: Option<String>,
     /// Which question of an agent, if it has several: the id that `sage inbox` shows
@@ -72,7 +75,12 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
         return Err(Failure::usage("--edit must be a JSON object: the whole input of the tool")
             .hint(r#"--edit '{"command": "ls"}'"#));
     }
-    let said = Said { choice: args.choice, message: args.message, ask: args.ask, input };
+    let said = Said { choices: args.choice, message: args.message, ask: args.ask, input, refuses: false };
+    let asks = !has_answer(&said) && !args.always && args.prefix.is_none() && !args.json;
+    let said = match asks && Door::of_command() == Door::Terminal {
+        true => ask_terminal(context, &args.feature, args.step.as_deref(), said)?,
+        false => said,
+    };
     let scope = match args.prefix {
         Some(words) => Scope::Prefix(words),
         None if args.always => Scope::Same,
@@ -91,7 +99,7 @@ pub fn approve(context: &Context, args: ApproveArgs) -> Result<ExitCode, Failure
 
 pub fn reject(context: &Context, args: RejectArgs) -> Result<ExitCode, Failure> {
     refuse_steps("answer a question", &command("reject", &args.feature, args.step.as_deref()))?;
-    let said = Said { choice: Some("reject".into()), message: args.message, ask: args.ask, input: None };
+    let said = Said { message: args.message, ask: args.ask, refuses: true, ..Said::default() };
     answer(context, &args.feature, args.step, said, args.json)
 }
 
@@ -103,10 +111,13 @@ pub fn command(verb: &str, feature: &str, step: Option<&str>) -> String {
 /// What was decided about a question.
 #[derive(Debug, Default)]
 pub struct Said {
-    pub choice: Option<String>,
+    /// Of a step's own choices one; of an agent's questions as many as they have.
+    pub choices: Vec<String>,
     pub message: Option<String>,
     pub ask: Option<String>,
     pub input: Option<Value>,
+    /// A no, whatever the choices are called.
+    pub refuses: bool,
 }
 
 /// The question that it was about, and the run after it.
@@ -156,12 +167,112 @@ pub fn say(
     }
     let step = step.map_or_else(|| only_question(&run, feature), Ok)?;
     check_ask(&run, feature, &step, &said)?;
-    let Said { choice, message, ask, input } = said;
-    let ask = ask.map_or_else(|| only_ask(&run, feature, &step), |ask| Ok(Some(ask)))?;
-    let choice = choice.map_or_else(|| default_choice(&run, feature, &step), Ok)?;
+    let ask = said.ask.clone().map_or_else(|| only_ask(&run, feature, &step), |ask| Ok(Some(ask)))?;
+    let said = match open_ask(&run, &step, ask.as_deref()) {
+        Some(open) => to_agent(feature, &step, open, said)?,
+        None => said,
+    };
+    let Said { choices, message, input, refuses, .. } = said;
+    let choice = match <[String; 1]>::try_from(choices) {
+        _ if refuses => REJECT.into(),
+        Ok([choice]) => choice,
+        Err(choices) if choices.is_empty() => default_choice(&run, feature, &step)?,
+        Err(choices) => {
+            return Err(Failure::usage(format!("`{step}` takes one choice, not {}", choices.len())));
+        }
+    };
     let signal = Signal::Answer { step: step.clone(), choice: choice.clone(), by, message, ask, input };
     let run = deliver(context, feature, signal)?;
     Ok(Answered { step, choice, run })
+}
+
+const APPROVE: &str = "approve";
+const REJECT: &str = "reject";
+
+fn has_answer(said: &Said) -> bool {
+    !said.choices.is_empty() || said.message.is_some() || said.input.is_some()
+}
+
+fn open_ask<'r>(run: &'r Run, step: &str, ask: Option<&str>) -> Option<&'r OpenAsk> {
+    run.asks_of(run.find(step)?).find(|open| Some(open.ask.id.as_str()) == ask)
+}
+
+/// An answer in the form that the agent's question wants it.
+fn to_agent(feature: &str, step: &str, open: &OpenAsk, said: Said) -> Result<Said, Failure> {
+    if said.refuses || said.input.is_some() {
+        return Ok(Said { choices: vec![APPROVE.into()], ..said });
+    }
+    let is_no = said.choices == [REJECT];
+    let is_yes = said.choices.is_empty() || said.choices == [APPROVE];
+    let yes = |message: Option<&str>, input| Said {
+        choices: vec![APPROVE.into()],
+        message: message.map(str::to_string),
+        input,
+        ..Said::default()
+    };
+    let comment = said.message.as_deref();
+    match &open.ask.inquiry {
+        None | Some(Inquiry::Plan(_)) if is_no => Ok(Said { refuses: true, ..said }),
+        None | Some(Inquiry::Plan(_)) if !is_yes => Err(Failure::usage(format!(
+            "`{step}` asks for a yes or a no, not for a choice"
+        ))
+        .hint(command("approve", feature, Some(step)))),
+        None => Ok(yes(comment, None)),
+        Some(Inquiry::Plan(plan)) => {
+            Ok(yes(comment, comment.map(|comment| inquire::with_comment(plan, comment))))
+        }
+        Some(Inquiry::Questions(questions)) => {
+            let given = PersonAnswers::to(questions, &said.choices, comment);
+            let given = given.map_err(|unfit| unanswered(feature, step, questions, unfit))?;
+            let told: Vec<String> = given.answers.values().map(PersonAnswer::told).collect();
+            Ok(yes(Some(&told.join("; ")), Some(given.into_input())))
+        }
+    }
+}
+
+fn unanswered(feature: &str, step: &str, questions: &[AgentQuestion], unfit: Unfit) -> Failure {
+    let failure = Failure::usage(unfit.why);
+    let failure = unfit.hint.into_iter().fold(failure, Failure::hint);
+    failure.hint(answer_command(feature, step, None, questions))
+}
+
+/// `sage approve f p/s --choice Blue --choice 'Sizes=S'`, with the first option of each question.
+pub fn answer_command(
+    feature: &str,
+    step: &str,
+    ask: Option<&str>,
+    questions: &[AgentQuestion],
+) -> CommandLine {
+    let command = sage("approve").arg(feature).arg(step).option_if("--ask", ask);
+    let single = questions.len() == 1;
+    questions.iter().fold(command, |command, question| match (question.options.first(), single) {
+        (Some(option), true) => command.option("--choice", &option.label),
+        (Some(option), false) => command.option("--choice", format!("{}={}", question.name(), option.label)),
+        (None, true) => command.option("-m", "your answer"),
+        (None, false) => command.option("--choice", format!("{}=your answer", question.name())),
+    })
+}
+
+/// On a terminal, an agent's question is shown and answered there.
+fn ask_terminal(context: &Context, name: &str, step: Option<&str>, said: Said) -> Result<Said, Failure> {
+    let feature = feature(name)?;
+    let run = context.engine().read(&feature)?.run;
+    let step = step.map_or_else(|| only_question(&run, &feature), |step| Ok(step.to_string()))?;
+    let ask = said.ask.clone().map_or_else(|| only_ask(&run, &feature, &step), |ask| Ok(Some(ask)))?;
+    let inquiry = open_ask(&run, &step, ask.as_deref()).and_then(|open| open.ask.inquiry.clone());
+    let Some(inquiry) = inquiry else { return Ok(said) };
+    let mut read = |prompt: &str| {
+        eprint!("{prompt}");
+        let mut line = String::new();
+        let bytes = std::io::stdin().read_line(&mut line).ok()?;
+        (bytes > 0).then_some(line)
+    };
+    match inquire::ask(&inquiry, &mut read) {
+        Some(Reply::Answers(given)) => Ok(Said { ask, input: Some(given.into_input()), ..said }),
+        Some(Reply::Approve) => Ok(Said { ask, choices: vec![APPROVE.into()], ..said }),
+        Some(Reply::Refuse(message)) => Ok(Said { ask, refuses: true, message, ..said }),
+        None => Err(Failure::usage("no answer was given; the question stays open")),
+    }
 }
 
 /// What only an agent's question can be answered with, and that the question is there.

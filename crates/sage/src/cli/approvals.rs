@@ -138,7 +138,8 @@ fn check(
     let mode = allow.unwrap_or(approvals.rules.mode);
     let scene = Scene { root, cwd: root, facts: &facts, access: role.access(), mode, spent_usd: None };
     let (id, tool, kind, paths) = ("check".into(), "Bash".into(), AskKind::Run, Vec::new());
-    let ask = PermissionAsk { id, tool, input: Value::Null, kind, paths, command: Some(command) };
+    let (input, command) = (Value::Null, Some(command));
+    let ask = PermissionAsk { id, tool, input, kind, paths, command, inquiry: None, planning: false };
     let (verdict, why, rule) = match approvals.judge(&ask, &scene) {
         Verdict::Allow { why } => ("allowed", why, None),
         Verdict::Deny { why } => ("denied", why, None),

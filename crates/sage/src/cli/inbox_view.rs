@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::inbox::dead_json;
+use super::inquire;
 use super::questions::{self, Question};
 use super::{print, print_json};
 use crate::command_line;
@@ -79,7 +80,14 @@ fn tell_questions(questions: &[Question], allows: bool) {
         let until = question.deadline.as_ref().map_or(String::new(), |deadline| {
             format!("  (until {deadline}, then: {})", clean(at_deadline(question, allows)))
         });
-        print(format_args!("{} {}: {}{until}\n", question.feature, question.step, clean(&question.message)));
+        print(format_args!(
+            "{} {}: {}{until}\n",
+            question.feature,
+            question.step,
+            clean(&question.headline())
+        ));
+        let asked = question.inquiry().map(|inquiry| inquire::lines(&inquiry)).unwrap_or_default();
+        asked.iter().for_each(|line| print(format_args!("{line}\n")));
         let notes = [("asked because", &question.why), ("a rule for sage.toml:", &question.rule)];
         for (what, text) in notes.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
             print(format_args!("  {what} {}\n", clean(text)));
@@ -92,8 +100,8 @@ fn tell_questions(questions: &[Question], allows: bool) {
 fn at_deadline(question: &Question, allows: bool) -> &str {
     match (question.default.as_deref(), question.kind) {
         (Some(default), _) => default,
-        (None, "permission") if allows => "allowed",
-        (None, "permission") => "denied",
+        (None, "permission" | "plan") if allows => "allowed",
+        (None, "permission" | "plan") => "denied",
         (None, _) => "rejected",
     }
 }

@@ -34,6 +34,7 @@ pub(crate) mod inbox;
 pub(crate) mod inbox_view;
 mod init;
 mod inputs;
+pub mod inquire;
 mod install;
 mod keep;
 mod known;

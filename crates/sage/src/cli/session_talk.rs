@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::config::Attendance;
 use super::context::{Context, runtime};
 use super::failure::Failure;
+use super::inquire::{self, Reply};
 use super::{print, print_json};
 use crate::display::text::clean;
 
@@ -86,9 +87,15 @@ impl Clerk {
         let scene = Scene { root, cwd, facts: &facts, access, mode, spent_usd: None };
         match self.approvals.judge(ask, &scene) {
             Verdict::Allow { .. } => Some(Permission::Allow { input: None }),
-            Verdict::Deny { why } => Some(Permission::Deny { message: why }),
+            Verdict::Deny { why } => {
+                let advice = ask.inquiry.as_ref().map(|inquiry| format!(". {}", inquiry.otherwise()));
+                Some(Permission::Deny { message: why + &advice.unwrap_or_default() })
+            }
             Verdict::Ask { why, .. } if !std::io::stdin().is_terminal() || sage_agents::above().is_some() => {
-                let advice = advice(self.access, &facts.checks);
+                let advice = match &ask.inquiry {
+                    Some(inquiry) => inquiry.otherwise().to_string(),
+                    None => advice(self.access, &facts.checks),
+                };
                 let message = format!("cannot ask a person: not a terminal; asked because {why}. {advice}");
                 Some(Permission::Deny { message })
             }
@@ -105,7 +112,7 @@ impl Asks for Clerk {
     fn ask_in(&self, ask: PermissionAsk, at: &Workplace) -> BoxFuture<'static, Permission> {
         match self.rule(&ask, at) {
             Some(permission) => Box::pin(std::future::ready(permission)),
-            None => Box::pin(ask_person(question(&ask))),
+            None => Box::pin(ask_person(ask)),
         }
     }
 }
@@ -121,22 +128,34 @@ fn question(ask: &PermissionAsk) -> String {
 }
 
 /// On a thread of its own: the turn goes on while a person thinks, and its end does not wait for the line.
-async fn ask_person(question: String) -> Permission {
+async fn ask_person(ask: PermissionAsk) -> Permission {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let asked = std::thread::Builder::new().spawn(move || {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        eprint!("{question}");
-        let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line);
-        let _ = sender.send(read.is_ok() && line.trim().eq_ignore_ascii_case("y"));
+        let _ = sender.send(answer_of(&ask));
     });
     // Without a thread nobody can be asked.
     if asked.is_err() {
         return Permission::Deny { message: "cannot ask a person: no thread is left".into() };
     }
-    match receiver.await {
-        Ok(true) => Permission::Allow { input: None },
+    receiver.await.unwrap_or_else(|_| Permission::Deny { message: "the user said no".into() })
+}
+
+fn answer_of(ask: &PermissionAsk) -> Permission {
+    let mut read = |prompt: &str| {
+        eprint!("{prompt}");
+        let mut line = String::new();
+        let bytes = std::io::stdin().read_line(&mut line).ok()?;
+        (bytes > 0).then_some(line)
+    };
+    if let Some(inquiry) = &ask.inquiry {
+        eprintln!("the agent asks:");
+        let reply = inquire::ask(inquiry, &mut read).unwrap_or(Reply::Refuse(None));
+        return reply.permission(inquiry);
+    }
+    match read(&question(ask)) {
+        Some(line) if line.trim().eq_ignore_ascii_case("y") => Permission::Allow { input: None },
         _ => Permission::Deny { message: "the user said no".into() },
     }
 }
@@ -199,6 +218,8 @@ mod tests {
             input: Value::Null,
             kind: AskKind::Run,
             paths: Vec::new(),
+            inquiry: None,
+            planning: false,
             command: Some("rm -rf ~ #\r\u{1b}[2K\u{202e}ls\nallow it? [y/N] y".into()),
         };
         let text = question(&ask);

@@ -86,10 +86,10 @@ fn parked_line(event: &TargetParked, now_ms: u64) -> String {
 }
 
 fn question(event: &StepAsked, now_ms: u64) -> String {
-    let (step, what) = (&event.step, event.ask.title());
+    let (step, what) = (&event.step, event.ask.question());
     let within = event.until.map(|until| format!(", within {}", left_text(until, now_ms)));
     let within = within.unwrap_or_default();
-    format!("{step} asks: may it use {}? ({}{within})", first_line(&what), sage("inbox"))
+    format!("{step} asks: {} ({}{within})", first_line(&what), sage("inbox"))
 }
 
 /// What went other than straight, and how the budget stands; nothing where there is nothing to tell.

@@ -128,6 +128,7 @@ mod tests {
             cost_estimated: false,
             working: Vec::new(),
             asking: Vec::new(),
+            asks: Vec::new(),
         }
     }
 

@@ -10,7 +10,18 @@ use serde_json::Value;
 use crate::display::text::argument;
 
 /// Parameters of agents that only say what to do, with which model, and how much of it.
-const HARMLESS: [&str; 7] = ["prompt", "system", "agent", "model", "maxTurns", "maxBudgetUsd", "effort"];
+const HARMLESS: [&str; 10] = [
+    "prompt",
+    "system",
+    "agent",
+    "model",
+    "maxTurns",
+    "maxBudgetUsd",
+    "effort",
+    "mode",
+    "questions",
+    "files",
+];
 /// A parameter of the built-in checks: commands to run.
 const COMMANDS: &str = "commands";
 /// It has no model and starts nothing by itself.
@@ -72,6 +83,11 @@ fn of_param(name: &str, value: &Value) -> Option<String> {
         "env" => variables(value),
         "tools" => Some(format!("lets it use {} without asking", list(value))),
         "cwd" => Some(format!("works in {}", list(value))),
+        "mcp" if !is_empty => Some(format!("gives it the MCP servers {}", list(value))),
+        "project" if *value != false && !is_empty => {
+            Some("loads the project's own settings of the agent".into())
+        }
+        "mcp" | "project" => None,
         "script" => Some("plays a script of the fake agent, which can run commands".into()),
         _ if param_names(Kind::Agent).contains(&name) && !HARMLESS.contains(&name) => {
             Some(format!("sets {name}={}", list(value)))
@@ -122,7 +138,7 @@ mod tests {
         for text in [
             "Just a prompt",
             "---\nrole: auditor\nmodel: m\nschema: {type: object}\nfilter: {top: 3}\ncache: {files: ['**']}\n---\np",
-            "---\nparams: { topic: a, system: s, maxTurns: 3, maxBudgetUsd: 1, effort: high }\n---\np",
+            "---\nparams: { topic: a, system: s, maxTurns: 3, maxBudgetUsd: 1, effort: high, mode: plan, project: false }\n---\np",
             "---\nagent: offline\nexpect: { passed: true }\nparams: { commands: [], part: all }\n---\np",
             "---\nkind: sleep\nparams: { for: 2s }\n---\n",
             "---\nkind: approval\n---\nShip it?",
@@ -148,6 +164,8 @@ mod tests {
             ("---\nparams: { tools: [Bash] }\n---\np", "lets it use Bash without asking"),
             ("---\nparams: { cwd: /etc }\n---\np", "works in /etc"),
             ("---\nparams: { agentType: x }\n---\np", "sets agentType=x"),
+            ("---\nmcp: [db, git]\n---\np", "gives it the MCP servers db git"),
+            ("---\nparams: { project: [skills] }\n---\np", "loads the project's own settings of the agent"),
             ("---\nparams: { commands: [./evil.sh] }\n---\np", "runs ./evil.sh"),
             (
                 "---\nparams: { script: [] }\n---\np",

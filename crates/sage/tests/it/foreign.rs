@@ -83,9 +83,9 @@ fn blocked_is_a_question_to_a_person_and_an_error_a_failure() {
     let run = sage.spawn("run x -t mixed --quiet");
     order(&sage, "pat");
     sage.args(["wake", "blocked", "--session", "pat", "--summary", "which port?"]).run().exit(0);
-    let asked = || sage.sage("status x").exit(0).stdout.contains("your answer: which port?");
+    let asked = || sage.sage("status x").exit(0).stdout.contains("which port?");
     wait_until(asked, DEADLINE, "the question");
-    sage.args(["approve", "x", "work/person", "--edit", r#"{"answer": "port 80"}"#]).run().exit(0);
+    sage.args(["approve", "x", "work/person", "-m", "port 80"]).run().exit(0);
     wait_until(|| order(&sage, "pat").contains("port 80"), DEADLINE, "the answer");
     drop_report(&sage, "e.json", &json!({"session_id": "pat", "type": "ERROR", "summary": "it is taken"}));
     run.end().exit(1);

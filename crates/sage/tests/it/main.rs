@@ -42,6 +42,7 @@ mod hints;
 mod hostile;
 mod inbox;
 mod inputs;
+mod inquiries;
 mod installed;
 mod killing;
 mod limits_cli;

@@ -118,6 +118,7 @@ fn an_agent_that_waits_for_a_permission_is_asking_and_not_at_work() {
         paths: Vec::new(),
         command: None,
         input: payload("{}"),
+        inquiry: None,
         why: None,
         rule: None,
     };

@@ -155,6 +155,7 @@ fn an_agent_that_waits_for_a_permission_takes_no_time_although_others_work() {
         paths: Vec::new(),
         command: None,
         input: payload("{}"),
+        inquiry: None,
         why: None,
         rule: None,
     };

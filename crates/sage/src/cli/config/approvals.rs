@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_agents::text_file;
-use sage_core::approval::{Inherit, Lists, Otherwise, Rules};
+use sage_core::approval::{Inherit, Inquiries, Lists, Otherwise, Rules};
 use sage_engine::approvals::{Approvals, Known};
 use serde_json::{Value, json};
 
@@ -78,6 +78,8 @@ impl Answers {
         let allow = rules.default == Otherwise::Allow;
         let default = if allow { "allow" } else { "deny" };
         pick(settings, "approvals.default", &[], allow.then(|| default.into()), default.into());
+        let decides = rules.questions == Inquiries::Decide;
+        pick(settings, "approvals.questions", &[], decides.then(|| "decide".into()), "ask".into());
         let deadline = match deadline.value.as_str() {
             _ if !deadline.is_given() => None,
             "never" => Some(Deadline::Never),

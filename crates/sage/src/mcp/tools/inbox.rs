@@ -82,11 +82,10 @@ async fn answer(
     let name = feature.clone();
     let question =
         call.blocking(move |context| find(context, &name, step.as_deref(), ask.as_deref())).await?;
-    let (choice, message) = match person::ask(call, &question, proposed.as_deref()).await? {
-        Asked::Said { choice, message } => (choice, message),
+    let said = match person::ask(call, &question, proposed.as_deref()).await? {
+        Asked::Said(said) => Said { ask: question.ask.clone(), ..said },
         Asked::Needs(needed) => return Ok(Answer::Needs(needed)),
     };
-    let said = Said { choice: Some(choice), message, ask: question.ask.clone(), input: None };
     let by = Door::Mcp(call.client()).by();
     call.blocking(move |context| record(context, &feature, question.step, said, by)).await
 }

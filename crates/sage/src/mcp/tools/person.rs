@@ -11,10 +11,13 @@ use std::time::Duration;
 
 use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, ServerRequest};
 use sage_core::digest::Digest;
-use serde_json::{Value, json};
+use sage_core::inquiry::AgentQuestion;
+use serde_json::{Map, Value, json};
 
 use super::super::call::Call;
 use super::super::error::{Code, ToolError};
+use crate::cli::answer::Said;
+use crate::cli::inquire;
 use crate::cli::questions::Question;
 use crate::display::text::clean;
 
@@ -26,10 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// What came of asking.
 #[derive(Debug)]
 pub enum Asked {
-    Said {
-        choice: String,
-        message: Option<String>,
-    },
+    Said(Said),
     /// The client has to ask, and to call again.
     Needs(Box<InputRequiredResult>),
 }
@@ -79,21 +79,20 @@ fn identity(question: &Question) -> String {
         question.ask,
         question.kind,
         question.message,
-        question.choices
+        question.choices,
+        question.questions,
+        question.plan
     ]))
     .to_string()
 }
 
 fn text(question: &Question, proposed: Option<&str>) -> String {
     let proposed = proposed.map(|choice| format!("\nThe agent proposes: {choice}")).unwrap_or_default();
-    let Question { feature, step, message, .. } = question;
-    format!(
-        "Sage asks about {}, step {}:\n{}{}",
-        clean(feature),
-        clean(step),
-        clean(message),
-        clean(&proposed)
-    )
+    let Question { feature, step, .. } = question;
+    let asked = question.inquiry().map(|inquiry| inquire::lines(&inquiry)).unwrap_or_default();
+    let asked: String = asked.iter().map(|line| format!("\n{line}")).collect();
+    let (feature, step, message) = (clean(feature), clean(step), clean(&question.headline()));
+    format!("Sage asks about {feature}, step {step}:\n{message}{asked}{}", clean(&proposed))
 }
 
 fn choices(question: &Question) -> Vec<String> {
@@ -107,7 +106,47 @@ fn choices(question: &Question) -> Vec<String> {
     choices
 }
 
+/// A field for each question, or for each of its options where several may be chosen, and one for own words.
+fn question_fields(questions: &[AgentQuestion]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for (index, question) in questions.iter().enumerate() {
+        let (number, title) = (index + 1, clean(question.name()));
+        let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
+        if question.multi_select {
+            for (at, option) in question.options.iter().enumerate() {
+                let title = format!("{title}: {}", clean(&option.label));
+                fields.insert(format!("q{number}_{}", at + 1), json!({"type": "boolean", "title": title}));
+            }
+        } else if !labels.is_empty() {
+            fields.insert(format!("q{number}"), json!({"type": "string", "title": title, "enum": labels}));
+        }
+        if question.free_text {
+            let title = format!("{title}, in your own words");
+            fields.insert(format!("q{number}_own"), json!({"type": "string", "title": title}));
+        }
+    }
+    fields
+}
+
+/// The same the other way round: choices that name the number of their question.
+fn question_choices(questions: &[AgentQuestion], content: &Value) -> Vec<String> {
+    let mut choices = Vec::new();
+    for (index, question) in questions.iter().enumerate() {
+        let number = index + 1;
+        let ticked = (1..=question.options.len()).filter(|at| content[format!("q{number}_{at}")] == true);
+        choices.extend(ticked.map(|at| format!("{number}={at}")));
+        for field in [format!("q{number}"), format!("q{number}_own")] {
+            let text = content[field].as_str().map(str::trim).filter(|text| !text.is_empty());
+            choices.extend(text.map(|text| format!("{number}={text}")));
+        }
+    }
+    choices
+}
+
 fn form(question: &Question) -> Value {
+    if !question.questions.is_empty() {
+        return json!({"type": "object", "properties": question_fields(&question.questions)});
+    }
     json!({
         "type": "object",
         "properties": {
@@ -122,6 +161,10 @@ fn read(question: &Question, answer: &Value) -> Result<Asked, ToolError> {
     if answer["action"] != "accept" {
         return Err(ToolError::new(Code::Conflict, "the user did not answer; the question stays open"));
     }
+    if !question.questions.is_empty() {
+        let choices = question_choices(&question.questions, &answer["content"]);
+        return Ok(Asked::Said(Said { choices, ..Said::default() }));
+    }
     let choice = answer["content"]["choice"].as_str().unwrap_or_default();
     if !choices(question).iter().any(|it| it == choice) {
         return Err(
@@ -129,7 +172,8 @@ fn read(question: &Question, answer: &Value) -> Result<Asked, ToolError> {
         );
     }
     let message = answer["content"]["message"].as_str().map(str::to_string).filter(|text| !text.is_empty());
-    Ok(Asked::Said { choice: choice.into(), message })
+    let refuses = choice == "reject";
+    Ok(Asked::Said(Said { choices: vec![choice.into()], message, refuses, ..Said::default() }))
 }
 
 /// Only a person answers, and here none can be asked.

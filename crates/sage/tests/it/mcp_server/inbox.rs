@@ -105,3 +105,50 @@ fn wakes_are_posted_once_and_handled() {
     client.call("sage_inbox", json!({"action": "wake", "session": "me"})).error("WORKFLOW_VALIDATION_ERROR");
     client.call("sage_inbox", json!({"action": "answer", "feature": "x"})).error("WORKFLOW_NOT_FOUND");
 }
+
+const INQUIRY: &str = r#"
+name: inquiry
+phases:
+  - id: p
+    operations:
+      - id: one
+        type: agent
+        agent: fake
+        params:
+          prompt: go
+          script:
+            - ask: { tool: AskUserQuestion, input: { questions: [
+                { question: "Which color?", header: Color, options: [{ label: Red, description: warm }, { label: Blue }] },
+                { question: "Which sizes?", multiSelect: true, options: [{ label: S }, { label: M }] } ] } }
+              say: done
+"#;
+
+// covers: R16, P3
+#[test]
+fn an_agents_question_is_a_form_with_its_options() {
+    for era in BOTH {
+        let sage = Sage::new().template("inquiry", INQUIRY);
+        let content = json!({"q1": "Blue", "q1_own": "", "q2_1": true, "q2_2": false, "q2_own": "and XXL"});
+        let person = Some(json!({"action": "accept", "content": content}));
+        let mut client = Client::with_person(&sage, era, person);
+        let wish = json!({"feature": "x", "template": "inquiry", "waitMs": 20_000});
+        let begun = client.call("sage_workflow_execute", wish).good();
+        assert_eq!(begun["questions"][0]["kind"], "question", "{begun}");
+        let inbox = client.call("sage_inbox", json!({})).good();
+        assert_eq!(inbox["questions"][0]["questions"][0]["options"][0]["description"], "warm", "{inbox}");
+        assert_eq!(inbox["roster"][0]["asks"][0]["questions"][1]["multiSelect"], true, "{inbox}");
+        let said =
+            client.call("sage_inbox", json!({"action": "answer", "feature": "x", "step": "p/one"})).good();
+        assert_eq!(said["success"], true);
+        let form = client.forms.pop().unwrap();
+        assert_eq!(form["requestedSchema"]["properties"]["q1"]["enum"], json!(["Red", "Blue"]), "{form}");
+        assert!(form["message"].as_str().unwrap().contains("1. Red   warm"), "{form}");
+        let done = client.call("sage_workflow_status", json!({"feature": "x", "waitMs": 40_000})).good();
+        assert_eq!(done["status"], "completed", "{done}");
+        let log = sage.sage("logs x p/one").exit(0);
+        log.stdout_has(r#"\"Which color?\":{\"choices\":[\"Blue\"]}"#)
+            .stdout_has(r#"\"choices\":[\"S\"],\"text\":\"and XXL\""#);
+        client.hang_up();
+        wait_until(|| sage.processes().is_empty(), DEADLINE, "everything to end");
+    }
+}
