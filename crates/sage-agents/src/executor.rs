@@ -13,7 +13,7 @@ use sage_core::seal::Key;
 use sage_core::secret::Redactor;
 use sage_core::template::Kind;
 
-use crate::agent::{self, AgentConfig};
+use crate::agent::{self, AgentConfig, NamedServers};
 use crate::attempt::Attempt;
 use crate::command;
 use crate::llm::MoreTools;
@@ -48,6 +48,8 @@ pub struct ExecutorConfig {
     pub worktrees: Option<PathBuf>,
     /// How those report who know nothing of sage; `None` if nobody listens.
     pub wakes: Option<Arc<dyn Wakes>>,
+    /// MCP servers that agents are given by name.
+    pub named_servers: NamedServers,
     /// What the `llm` agent can use beside files.
     pub more_tools: Option<MoreTools>,
     /// Directories of Sage that no agent reads or writes, wherever they are.
@@ -77,6 +79,7 @@ impl Default for ExecutorConfig {
             sessions: None,
             worktrees: None,
             wakes: None,
+            named_servers: NamedServers::default(),
             more_tools: None,
             private: Vec::new(),
             redactor: Redactor::default(),

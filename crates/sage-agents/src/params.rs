@@ -27,6 +27,14 @@ impl<'a> Params<'a> {
         list.iter().map(|item| word(item).ok_or_else(|| wrong(name, "a list of texts"))).collect()
     }
 
+    /// As `texts`; a single one may stand without brackets.
+    pub fn words(self, name: &str) -> Result<Vec<String>, Miss> {
+        match self.get(name) {
+            Some(Value::String(one)) => Ok(vec![one.clone()]),
+            _ => self.texts(name),
+        }
+    }
+
     pub fn count(self, name: &str) -> Result<Option<u32>, Miss> {
         let count = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         self.get(name).map(|value| count(value).ok_or_else(|| wrong(name, "a whole number"))).transpose()

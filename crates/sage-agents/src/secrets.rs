@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use sage_core::secret::{Known, Redactor, of_header, of_variable};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agent::AgentConfig;
 use crate::executor::ExecutorConfig;
@@ -30,9 +30,18 @@ fn of_agent(agent: &AgentConfig) -> Vec<Known> {
     // Named as a key, whatever it is called.
     let key = agent.api_key_env.as_ref().and_then(|name| Some((name.clone(), agent.variable(name)?)));
     known.extend(key.map(|(name, value)| Known { name, value }));
-    for server in agent.mcp_servers.values() {
+    known.extend(of_servers(&agent.mcp_servers));
+    known
+}
+
+/// Of servers that an agent starts or calls itself.
+pub fn of_servers(servers: &Map<String, Value>) -> Vec<Known> {
+    let mut known = Vec::new();
+    for server in servers.values() {
         let texts = |part: &str| {
             let pairs = server[part].as_object().into_iter().flatten();
+            // The name of a variable is no secret, and its value is known by that name.
+            let pairs = pairs.filter(|(_, value)| !value.as_str().is_some_and(|value| value.contains("${")));
             pairs.filter_map(|(name, value)| Some((name.clone(), Value::as_str(value)?.to_string())))
         };
         known.extend(texts("env").filter_map(|(name, value)| of_variable(&name, &value)));

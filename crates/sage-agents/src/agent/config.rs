@@ -27,8 +27,10 @@ pub struct AgentConfig {
     pub url: Option<String>,
     /// Name of the variable that holds the key; never the key itself.
     pub api_key_env: Option<String>,
-    /// MCP servers that the agent is given, in the form of `.mcp.json`. It sees no others.
+    /// MCP servers of its own, in the form of `.mcp.json`. It sees no others but those of `mcp`.
     pub mcp_servers: Map<String, Value>,
+    /// Names of MCP servers that it is given, where a step names none.
+    pub mcp: Vec<String>,
     /// Of a `fake` agent, where a step brings none: a list of turns, or a file of the project.
     pub script: Option<Value>,
 }

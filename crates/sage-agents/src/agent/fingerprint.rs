@@ -50,6 +50,7 @@ impl AgentConfig {
             self.api,
             self.url,
             self.mcp_servers,
+            self.mcp,
             self.script
         ]);
         Digest::of_json(&all).short()

@@ -13,6 +13,7 @@ mod config;
 mod feed;
 mod fingerprint;
 mod inquire;
+mod named_servers;
 mod order;
 mod program;
 mod reach;
@@ -25,11 +26,13 @@ use std::path::Path;
 
 use sage_core::port::BoxFuture;
 use serde::Serialize;
+use serde_json::Value;
 
 pub use asks::describe;
 pub use config::AgentConfig;
 pub use feed::{Feed, News, OnNews};
 pub use inquire::{ASK_TOOL, PLAN_TOOL, answered};
+pub use named_servers::NamedServers;
 pub use order::{Conversation, Order};
 pub use program::{on_path, search_path};
 pub use reach::Reach;
@@ -76,6 +79,11 @@ pub trait Agent: Send + Sync {
     /// have heard it all the same.
     fn has_heard(&self, _config: &AgentConfig, _conversation: &str, _prompt: &str) -> bool {
         false
+    }
+
+    /// Why it cannot use an MCP server that it would be given, as far as its definition tells.
+    fn refuses_server(&self, _name: &str, _server: &Value) -> Option<String> {
+        None
     }
 
     /// What a turn has used that was cut off with its owner, as the agent's own records of the conversation tell.

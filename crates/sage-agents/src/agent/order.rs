@@ -37,7 +37,10 @@ pub struct Order {
     pub questions: Option<bool>,
     /// It plans first, and works when its plan is approved.
     pub plans: bool,
+    /// Its own and those that were named, in the form of `.mcp.json`.
     pub mcp_servers: Map<String, Value>,
+    /// Names of MCP servers, if the step or the agent names some.
+    pub mcp: Option<Vec<String>>,
     /// Where the session keeps its files; of agents that keep their own conversations nothing is there.
     pub session_dir: Option<PathBuf>,
 }
@@ -93,6 +96,17 @@ impl Order {
         let mut env = config.variables()?;
         env.extend(params.env("env")?);
         let max_turns = params.count("maxTurns")?.or(config.max_turns);
+        let named = params.get("mcp").map(|_| params.words("mcp")).transpose()?;
+        let named = named.or_else(|| (!config.mcp.is_empty()).then(|| config.mcp.clone()));
+        let mut mcp_servers = config.mcp_servers.clone();
+        for name in named.iter().flatten() {
+            let server = attempt.config.named_servers.find(name).ok_or_else(|| {
+                let message =
+                    format!("there is no trusted MCP server `{name}`; hint: sage trust, or sage doctor");
+                Miss::invalid(message)
+            })?;
+            mcp_servers.insert(name.clone(), server);
+        }
         Ok(Order {
             config: config.clone(),
             prompt,
@@ -110,7 +124,8 @@ impl Order {
             max_budget_usd: params.number("maxBudgetUsd")?,
             questions: params.get("questions").map(|_| params.flag("questions")).transpose()?,
             plans: plans(params)?,
-            mcp_servers: config.mcp_servers.clone(),
+            mcp_servers,
+            mcp: named,
             session_dir: None,
         })
     }

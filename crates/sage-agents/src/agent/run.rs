@@ -44,7 +44,8 @@ async fn take_turn(
     }
     chosen.begin(attempt, &order, agent.chooses_id())?;
     tell(attempt, chosen);
-    let redactor = attempt.config.redactor.with(secrets::of_step(&order.env));
+    let sent = secrets::of_step(&order.env).into_iter().chain(secrets::of_servers(&order.mcp_servers));
+    let redactor = attempt.config.redactor.with(sent.collect());
     let questions = attempt.cx.questions.clone().in_directory(&order.cwd);
     let cx = StepCx { questions, ..attempt.cx.clone() };
     let feed = Feed::new(&cx, &redactor, chosen.on_news());

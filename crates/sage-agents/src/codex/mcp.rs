@@ -6,7 +6,7 @@
 //! `codex exec` cannot ask, so a tool that needs an approval is denied. Each server has its mode: all of its tools are
 //! allowed for roles that may do everything, those that say that they only read for the others.
 
-use sage_core::role::{Access, Paths};
+use sage_core::role::{Access, Paths, Role};
 use serde_json::{Map, Value};
 
 use super::toml_text::{list, table, text};
@@ -14,6 +14,14 @@ use crate::outcome::Miss;
 
 pub fn settings(servers: &Map<String, Value>, access: Access) -> Result<Vec<String>, Miss> {
     servers.iter().map(|(name, server)| setting(name, server, access)).collect()
+}
+
+/// Why codex cannot use a server, whatever the role.
+pub fn refuses(name: &str, server: &Value) -> Option<String> {
+    match setting(name, server, Role::Implementer.access()) {
+        Err(Miss::Failed { message, .. }) => Some(message),
+        _ => None,
+    }
 }
 
 /// Codex's word for what needs no approval: everything, or all but what writes.
@@ -103,7 +111,6 @@ fn literal(value: &str) -> Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
-    use sage_core::role::Role;
     use serde_json::json;
 
     use super::*;

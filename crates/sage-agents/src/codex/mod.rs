@@ -35,6 +35,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use sage_core::port::{BoxFuture, Stop, StopSignal, Usage};
+use serde_json::Value;
 
 use crate::agent::{
     Agent, AgentConfig, Capabilities, Conversation, CutTurn, Feed, Order, Probe, Recovered, Turn,
@@ -84,6 +85,10 @@ impl Agent for Codex {
 
     fn has_heard(&self, config: &AgentConfig, conversation: &str, prompt: &str) -> bool {
         home(config, &[]).is_some_and(|home| rollout::mentions(&home, conversation, prompt))
+    }
+
+    fn refuses_server(&self, name: &str, server: &Value) -> Option<String> {
+        mcp::refuses(name, server)
     }
 
     fn used(&self, config: &AgentConfig, conversation: &str, cut: &CutTurn<'_>) -> Option<Recovered> {

@@ -98,7 +98,12 @@ impl Agent for Llm {
             };
             let files = FileTools::new(Reach::of(attempt, order));
             let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
-            boxes.extend(attempt.config.more_tools.iter().map(|more| more.open(order.access)));
+            let more = attempt
+                .config
+                .more_tools
+                .iter()
+                .filter(|_| order.mcp.as_ref().is_none_or(|it| !it.is_empty()));
+            boxes.extend(more.map(|more| more.open(order.access, order.mcp.as_deref())));
             let mut wanted = order.tools.clone();
             if order.questions == Some(true) {
                 boxes.push(Box::new(AskPerson::new(attempt.cx.questions.clone().in_directory(&order.cwd))));

@@ -30,8 +30,8 @@ pub trait ToolBox: Send + Sync {
 #[derive(Clone)]
 pub struct MoreTools(Arc<Open>);
 
-/// By what the step may do.
-type Open = dyn Fn(Access) -> Box<dyn ToolBox> + Send + Sync;
+/// By what the step may do, and which servers it names.
+type Open = dyn Fn(Access, Option<&[String]>) -> Box<dyn ToolBox> + Send + Sync;
 
 impl std::fmt::Debug for MoreTools {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,12 +40,14 @@ impl std::fmt::Debug for MoreTools {
 }
 
 impl MoreTools {
-    pub fn new(open: impl Fn(Access) -> Box<dyn ToolBox> + Send + Sync + 'static) -> MoreTools {
+    pub fn new(
+        open: impl Fn(Access, Option<&[String]>) -> Box<dyn ToolBox> + Send + Sync + 'static,
+    ) -> MoreTools {
         MoreTools(Arc::new(open))
     }
 
-    pub fn open(&self, access: Access) -> Box<dyn ToolBox> {
-        (self.0)(access)
+    pub fn open(&self, access: Access, servers: Option<&[String]>) -> Box<dyn ToolBox> {
+        (self.0)(access, servers)
     }
 }
 

@@ -239,6 +239,11 @@ fn abilities(row: &Row) -> String {
         (can.live_usage, "usage"),
         (can.max_turns, "turns"),
         (can.max_budget, "budget"),
+        (can.questions, "questions"),
+        (can.plans, "plan"),
+        (can.effort, "effort"),
+        (can.agent_types, "agentType"),
+        (can.mcp, "mcp"),
     ];
     let words: Vec<&str> = words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect();
     if words.is_empty() { "-".into() } else { words.join(" ") }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sage_agents::agent::NamedServers;
 use sage_agents::llm::MoreTools;
 use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig, Untrusted};
@@ -117,6 +118,7 @@ impl Context {
             agents,
             untrusted,
             servers: self.config.servers.known.clone(),
+            named_servers: self.named_servers(),
             key: self.key.clone(),
             tools: Some(self.project.state().join("tools")),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
@@ -125,6 +127,12 @@ impl Context {
             private: vec![self.project.dir.clone(), self.user_state()],
             ..ExecutorConfig::default()
         }
+    }
+
+    /// Servers for agents that name them.
+    fn named_servers(&self) -> NamedServers {
+        let (servers, root) = (self.config.servers.clone(), self.project.root.clone());
+        NamedServers::new(move |name| servers.named(name, &root))
     }
 
     pub fn sessions(&self) -> sage_agents::session::Store {
@@ -158,9 +166,17 @@ impl Context {
         let tools = || HubTools::new(guard(), rules.clone(), Author::Model);
         let all = Arc::new(self.code_over(tools()));
         let reading = Arc::new(self.code_over(tools().only_reading()));
-        let more = MoreTools::new(move |access| {
-            let mode = if access.write { &all } else { &reading };
-            Box::new(CodeTools::new(Arc::clone(mode)))
+        let (context, named) = (self.clone(), (Arc::clone(hub), limits.clone(), rules.clone()));
+        let more = MoreTools::new(move |access, servers| {
+            let Some(servers) = servers else {
+                let mode = if access.write { &all } else { &reading };
+                return Box::new(CodeTools::new(Arc::clone(mode)));
+            };
+            let (hub, limits, rules) = &named;
+            let guard = Guard::new(Arc::clone(hub), limits.clone());
+            let tools = HubTools::new(guard, rules.clone(), Author::Model).only(servers);
+            let tools = if access.write { tools } else { tools.only_reading() };
+            Box::new(CodeTools::new(Arc::new(context.code_over(tools))))
         });
         ExecutorConfig { more_tools: Some(more), ..config }
     }

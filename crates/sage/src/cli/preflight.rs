@@ -1,5 +1,6 @@
 //! Before a run: every agent and every server that its templates name is known, and its program is there.
 
+mod abilities;
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,14 +12,17 @@ use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
 
+use super::agent_choice::OFFLINE;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
 use super::install;
+use super::notes::Note;
 use crate::trust::Definition;
 use crate::trust::workflow::{self, Used};
 
 /// An agent that a step names.
+#[derive(Debug)]
 struct Use<'a> {
     path: String,
     /// `fallback to `, or nothing.
@@ -29,9 +33,47 @@ struct Use<'a> {
 
 /// Missing agents and servers are found before anything is spent, those of sub-workflows too.
 pub fn check_agents(context: &Context, ready: &Ready, default: Option<&str>) -> Result<(), Failure> {
+    check_uses(context, ready, default, &|_| true)
+}
+
+/// As `check_agents`, of a template that is only looked at: who does the steps that name nobody is not known yet.
+pub fn check_template(context: &Context, ready: &Ready) -> Result<(), Failure> {
+    let default = context.config.file.agent.as_deref();
+    check_uses(context, ready, default.or(Some(OFFLINE)), &|it| {
+        it.operation.agent.is_some() || default.is_some()
+    })
+}
+
+/// `is_meant`: the agent is the one that will do the step.
+fn check_uses(
+    context: &Context,
+    ready: &Ready,
+    default: Option<&str>,
+    is_meant: &dyn Fn(&Use<'_>) -> bool,
+) -> Result<(), Failure> {
     let known = context.config.agents();
-    uses(ready, default)?.iter().try_for_each(|it| check_known(it, &known))?;
+    for it in &uses(ready, default)? {
+        check_known(it, &known)?;
+        if let Some(agent) = config_of(it.name, &known).filter(|_| !has_command(it.operation)) {
+            if is_meant(it) {
+                abilities::check(it, &agent)?;
+            }
+            servers::check_named(context, it, &agent)?;
+        }
+    }
     servers::check_known(context, ready)
+}
+
+/// What agents will not heed of what their steps ask for.
+pub fn ability_notes(context: &Context, ready: &Ready, default: Option<&str>) -> Vec<Note> {
+    let known = context.config.agents();
+    // Whoever asks has checked them before.
+    let uses = uses(ready, default).unwrap_or_default();
+    let told = |it: &Use<'_>| {
+        let agent = config_of(it.name, &known).filter(|_| !has_command(it.operation));
+        agent.map(|agent| abilities::notes(it, &agent)).unwrap_or_default()
+    };
+    uses.iter().flat_map(told).collect()
 }
 
 /// Refuses definitions that the run would use and that are not trusted, before anything is spent. `typed` is the
@@ -44,8 +86,12 @@ pub fn check_trust(
 ) -> Result<(), Failure> {
     let used = Used::of(&Catalog::of(context), ready, typed).definitions;
     let used = workflow::untrusted(used, &context.trust);
-    let agents = uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation));
-    let agents = agents.filter_map(|it| context.config.untrusted_agent(it.name));
+    let known = context.config.agents();
+    let agents: Vec<Use<'_>> =
+        uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation)).collect();
+    let named =
+        agents.iter().flat_map(|it| servers::untrusted_named(context, it.operation, known.get(it.name)));
+    let agents = agents.iter().filter_map(|it| context.config.untrusted_agent(it.name)).chain(named);
     refuse(agents.chain(servers::untrusted(context, templates(ready))).chain(&used))
 }
 
@@ -56,6 +102,7 @@ pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
     }
     let plans: Vec<_> = run.named_plans().into_iter().map(|(_, plan)| plan).collect();
     let templates = || plans.iter().map(|plan| &plan.template).chain([&run.plan().template]);
+    let known = context.config.agents();
     let mut found = Vec::new();
     for operation in templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations) {
         let mut of_step = Vec::new();
@@ -63,7 +110,10 @@ pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
         let _ = uses_of(&operation.id, operation, run.settings.agent.as_deref(), &mut of_step);
         let named =
             of_step.iter().filter(|it| it.operation.kind == Kind::Agent && !has_command(it.operation));
-        found.extend(named.filter_map(|it| context.config.untrusted_agent(it.name)));
+        for it in named {
+            found.extend(context.config.untrusted_agent(it.name));
+            found.extend(servers::untrusted_named(context, it.operation, known.get(it.name)));
+        }
     }
     refuse(found.into_iter().chain(servers::untrusted(context, templates())))
 }
@@ -89,6 +139,10 @@ pub fn check_programs(context: &Context, ready: &Ready, default: Option<&str>) -
     uses.iter().try_for_each(|it| check_program(it, &known, context))?;
     let mut seen = BTreeSet::new();
     uses.iter().filter(|it| seen.insert(it.name)).try_for_each(|it| check_version(it, &known, context))?;
+    for it in uses.iter().filter(|it| !has_command(it.operation)) {
+        let agent = config_of(it.name, &known).unwrap_or_default();
+        servers::check_named_programs(context, it, &agent)?;
+    }
     servers::check_programs(context, ready)
 }
 

@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::flags::Limits;
 use super::inputs;
 use super::notes::Note;
-use super::preflight::{check_agents, check_programs, check_repository, check_trust};
+use super::preflight::{ability_notes, check_agents, check_programs, check_repository, check_trust};
 use super::{health, warnings};
 
 /// What somebody wants to be run.
@@ -56,7 +56,8 @@ pub fn plan(
         wanted.limits.settings(&context.config, &ready.template, ready.frozen.file.is_none())?;
     agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
-    let notes = warnings::before_run(context, &ready, wanted.template);
+    let mut notes = warnings::before_run(context, &ready, wanted.template);
+    notes.extend(ability_notes(context, &ready, settings.agent.as_deref()));
     let given = inputs::given(&ready.template, &wanted.limits.inputs, wanted.inputs)?;
     let inputs = inputs::complete(&ready.template, given)?;
     let request = StartRequest {

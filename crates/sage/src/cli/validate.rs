@@ -9,11 +9,10 @@ use sage_core::plan::Plan;
 use sage_core::template::Template;
 use serde_json::{Value, json};
 
-use super::agent_choice::OFFLINE;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
-use super::preflight::check_agents;
+use super::preflight::check_template;
 use super::{diagnostics, print, print_json, warnings};
 use crate::display::text::plural;
 
@@ -111,6 +110,6 @@ fn check_below(
     report: &mut dyn FnMut(&str, &Loaded, &str),
 ) -> Result<Ready, Failure> {
     let ready = catalog.complete(template, frozen, report)?;
-    check_agents(context, &ready, context.config.file.agent.as_deref().or(Some(OFFLINE)))?;
+    check_template(context, &ready)?;
     Ok(ready)
 }

@@ -30,6 +30,8 @@ pub struct HubTools {
     catalogue: RwLock<Arc<[ToolDef]>>,
     /// Only tools that change nothing, says their server.
     reads: bool,
+    /// Only these servers.
+    only: Option<Vec<String>>,
     rules: Rules,
     author: Author,
 }
@@ -37,7 +39,7 @@ pub struct HubTools {
 impl HubTools {
     /// `rules` say which destructive tools may be called.
     pub fn new(guard: Guard, rules: Rules, author: Author) -> HubTools {
-        HubTools { guard, catalogue: RwLock::new(Arc::new([])), reads: false, rules, author }
+        HubTools { guard, catalogue: RwLock::new(Arc::new([])), reads: false, only: None, rules, author }
     }
 
     /// What may destroy something needs a rule. A tool that says nothing about itself may; of those a person who
@@ -61,9 +63,19 @@ impl HubTools {
         HubTools { reads: true, ..self }
     }
 
+    /// For whoever is given some servers.
+    pub fn only(self, servers: &[String]) -> HubTools {
+        HubTools { only: Some(servers.to_vec()), ..self }
+    }
+
+    fn has(&self, server: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|it| it == server))
+    }
+
     /// What is not in the catalogue of a reader is not called either, whatever its code says.
     fn refuses(&self, server: &str, tool: &str) -> bool {
-        self.reads && !self.catalogue().iter().any(|known| known.server == server && known.name == tool)
+        let limited = self.reads || self.only.is_some();
+        limited && !self.catalogue().iter().any(|known| known.server == server && known.name == tool)
     }
 
     /// All servers at the same time.
@@ -71,8 +83,9 @@ impl HubTools {
         let mut asking = tokio::task::JoinSet::new();
         let hub = self.guard.hub();
         let mut notes = hub.take_notes();
-        notes.extend(hub.untrusted().map(|name| format!("left out: {}", untrusted(name))));
-        for name in hub.names().map(str::to_string).collect::<Vec<_>>() {
+        let left_out = hub.untrusted().filter(|name| self.has(name));
+        notes.extend(left_out.map(|name| format!("left out: {}", untrusted(name))));
+        for name in hub.names().filter(|name| self.has(name)).map(str::to_string).collect::<Vec<_>>() {
             if let Some(why) = self.guard.held(&name) {
                 notes.push(format!("left out: {why}"));
                 continue;
@@ -133,6 +146,9 @@ impl Tools for HubTools {
         input: Value,
     ) -> BoxFuture<'a, Result<Value, String>> {
         Box::pin(async move {
+            if !self.has(server) {
+                return Err(format!("there is no server `{server}` here"));
+            }
             if self.refuses(server, tool) {
                 return Err(format!("`{server}/{tool}` may change something, and this step may only read"));
             }

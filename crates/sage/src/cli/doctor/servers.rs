@@ -25,6 +25,7 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
         checks.extend(runtime()?.block_on(look(context)));
     }
     checks.extend(untrusted(context));
+    checks.extend(missing(context));
     if let Some(last) = checks.pop() {
         checks.push(servers.notes.iter().fold(last, |check, note| check.hint(note.clone())));
     }
@@ -36,6 +37,24 @@ fn untrusted(context: &Context) -> impl Iterator<Item = Check> {
     let servers = context.config.untrusted.iter().filter(|it| it.name.starts_with("mcp."));
     servers.map(|it| {
         Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), it.does)).hint("sage trust")
+    })
+}
+
+/// Servers that agents are to be given and that are not there.
+fn missing(context: &Context) -> impl Iterator<Item = Check> {
+    let named = context
+        .config
+        .file
+        .agents
+        .iter()
+        .flat_map(|(agent, it)| it.mcp.iter().map(move |name| (agent, name)));
+    let root = &context.project.root;
+    let is_missing = |name: &str| {
+        context.config.servers.named(name, root).is_none() && context.config.untrusted_server(name).is_none()
+    };
+    named.filter(move |(_, name)| is_missing(name)).map(|(agent, name)| {
+        let says = format!("`agents.{agent}.mcp` names `{name}`, and there is no MCP server of that name");
+        Check::bad("server", says).hint(format!("[mcp.{name}] command = \"...\" in sage.toml"))
     })
 }
 
