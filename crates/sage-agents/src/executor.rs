@@ -13,7 +13,7 @@ use sage_core::seal::Key;
 use sage_core::secret::Redactor;
 use sage_core::template::Kind;
 
-use crate::agent::{self, AgentConfig, NamedServers};
+use crate::agent::{self, AgentConfig, NamedServers, TrustedParts};
 use crate::attempt::Attempt;
 use crate::command;
 use crate::llm::MoreTools;
@@ -50,6 +50,8 @@ pub struct ExecutorConfig {
     pub wakes: Option<Arc<dyn Wakes>>,
     /// MCP servers that agents are given by name.
     pub named_servers: NamedServers,
+    /// Which parts of the project's own configuration of agents may count.
+    pub trusted_parts: TrustedParts,
     /// What the `llm` agent can use beside files.
     pub more_tools: Option<MoreTools>,
     /// Directories of Sage that no agent reads or writes, wherever they are.
@@ -80,6 +82,7 @@ impl Default for ExecutorConfig {
             worktrees: None,
             wakes: None,
             named_servers: NamedServers::default(),
+            trusted_parts: TrustedParts::default(),
             more_tools: None,
             private: Vec::new(),
             redactor: Redactor::default(),

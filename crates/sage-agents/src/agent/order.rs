@@ -7,7 +7,7 @@ use sage_core::port::Usage;
 use sage_core::role::{Access, Role};
 use serde_json::{Map, Value};
 
-use super::AgentConfig;
+use super::{AgentConfig, ProjectPart};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 use crate::params::Params;
@@ -37,6 +37,8 @@ pub struct Order {
     pub questions: Option<bool>,
     /// It plans first, and works when its plan is approved.
     pub plans: bool,
+    /// What of the project's own configuration of the agent counts.
+    pub project: Vec<ProjectPart>,
     /// Its own and those that were named, in the form of `.mcp.json`.
     pub mcp_servers: Map<String, Value>,
     /// Names of MCP servers, if the step or the agent names some.
@@ -124,6 +126,7 @@ impl Order {
             max_budget_usd: params.number("maxBudgetUsd")?,
             questions: params.get("questions").map(|_| params.flag("questions")).transpose()?,
             plans: plans(params)?,
+            project: attempt.config.trusted_parts.wanted(params)?,
             mcp_servers,
             mcp: named,
             session_dir: None,

@@ -4,15 +4,31 @@
 use std::path::Path;
 
 use sage_fence::Fence;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// More is no description of an agent.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The value of `--agents`, if the project has an agent of this name.
-pub(super) fn of_project(name: &str, project: &Path) -> Option<String> {
+const FOLDER: &str = ".claude/agents";
+
+/// Names of the project's agents.
+pub(super) fn names(project: &Path) -> Vec<String> {
+    let Ok(folder) = Fence::new(project).locate(Path::new(FOLDER)) else { return Vec::new() };
+    let files = std::fs::read_dir(project.join(folder)).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| Some(file.path().with_extension("")).filter(|_| is_markdown(&file.path())));
+    let mut names: Vec<String> = names.filter_map(|it| it.file_name()?.to_str().map(str::to_string)).collect();
+    names.sort();
+    names
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "md")
+}
+
+/// An agent of the project as `--agents` takes it.
+pub(super) fn of_project(name: &str, project: &Path) -> Option<Value> {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let path = Path::new(".claude/agents").join(format!("{name}.md"));
+    let path = Path::new(FOLDER).join(format!("{name}.md"));
     let bytes = Fence::new(project).read(&path, MAX_BYTES).ok().filter(|_| plain)?;
     let text = String::from_utf8(bytes).ok()?;
     let (fields, prompt) = read(&text);
@@ -29,7 +45,7 @@ pub(super) fn of_project(name: &str, project: &Path) -> Option<String> {
         }
     }
     agent.entry("description").or_insert_with(|| name.into());
-    Some(json!({name: agent}).to_string())
+    Some(Value::Object(agent))
 }
 
 /// The plain lines of the front matter, and the body.
@@ -43,6 +59,8 @@ fn read(text: &str) -> (Vec<(&str, &str)>, &str) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     // covers: R16
@@ -53,9 +71,11 @@ mod tests {
         std::fs::create_dir_all(&agents).unwrap();
         let text = "---\nname: critic\ndescription: \"Finds faults\"\ntools: Read, Grep\ncolor: red\n---\nBe strict.\n";
         std::fs::write(agents.join("critic.md"), text).unwrap();
-        let given: Value = serde_json::from_str(&of_project("critic", dir.path()).unwrap()).unwrap();
         let agent = json!({"prompt": "Be strict.", "description": "Finds faults", "tools": ["Read", "Grep"]});
-        assert_eq!(given, json!({"critic": agent}));
+        assert_eq!(of_project("critic", dir.path()), Some(agent));
+        std::fs::write(agents.join("notes.txt"), "").unwrap();
+        assert_eq!(names(dir.path()), ["critic"]);
+        assert_eq!(names(&agents), [""; 0]);
         assert_eq!(of_project("nobody", dir.path()), None);
         assert_eq!(of_project("../agents/critic", dir.path()), None);
     }

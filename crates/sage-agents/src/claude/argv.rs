@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::access;
 use super::shape::Shape;
+use super::{access, project};
 use crate::agent::{Conversation, Order};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -25,8 +25,8 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Not the project's own settings: an agent can write them, and the next one would have what they allow, their
-/// hooks and their variables. Skills and agents of `.claude/` can do the same and are left out with them. Who
-/// wants them says so in the agent's command: `["claude", "--setting-sources", "user,project"]`.
+/// hooks and their variables. Skills and agents of `.claude/` can do the same and are left out with them. A step
+/// switches them on (project.rs), or the agent's command does: `["claude", "--setting-sources", "user,project"]`.
 const SOURCES: &str = "--setting-sources";
 
 pub const MAX_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
@@ -66,11 +66,14 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     if let Some(shape) = shape {
         flag("--json-schema", shape.schema.to_string().into());
     }
+    if let Some(agents) = project::agents(attempt, order) {
+        flag("--agents", agents.into());
+    }
     if let Some(name) = &order.agent_type {
-        if let Some(agents) = super::agent_type::of_project(name, &attempt.cx.project) {
-            flag("--agents", agents.into());
-        }
         flag("--agent", name.into());
+    }
+    if let Some(plugin) = project::plugin(attempt, order)? {
+        flag("--plugin-dir", plugin);
     }
     if let Some(effort) = &order.effort {
         flag("--effort", effort.into());
@@ -84,7 +87,7 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     let servers = json!({"mcpServers": order.mcp_servers});
     flag("--mcp-config", attempt.write("mcp.json", servers.to_string().as_bytes())?.into());
     if !order.config.command.iter().any(|word| word.starts_with(SOURCES)) {
-        flag(SOURCES, "user".into());
+        flag(SOURCES, project::sources(order).into());
     }
     for folder in memories(&order.cwd, &attempt.cx.project) {
         flag("--add-dir", folder.into());

@@ -20,6 +20,7 @@ mod home;
 mod judge;
 mod planning;
 mod probe;
+mod project;
 mod shape;
 mod spent;
 mod tab;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sage_agents::agent::NamedServers;
+use sage_agents::agent::{NamedServers, TrustedParts};
 use sage_agents::llm::MoreTools;
 use sage_agents::mcp::Hub;
 use sage_agents::{Executor, ExecutorConfig, Untrusted};
@@ -25,7 +25,7 @@ use super::known::OfProject;
 use super::reports::Reports;
 use crate::code::{Author, CodeMode, CodeTools, Guard, HubTools, ProjectSkills};
 use crate::command_line::root_of;
-use crate::trust::{Trust, owner, user};
+use crate::trust::{Trust, agent_files, owner, user};
 
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -119,6 +119,7 @@ impl Context {
             untrusted,
             servers: self.config.servers.known.clone(),
             named_servers: self.named_servers(),
+            trusted_parts: self.trusted_parts(),
             key: self.key.clone(),
             tools: Some(self.project.state().join("tools")),
             sessions: self.config.switches.sessions.then(|| self.project.sessions()),
@@ -133,6 +134,12 @@ impl Context {
     fn named_servers(&self) -> NamedServers {
         let (servers, root) = (self.config.servers.clone(), self.project.root.clone());
         NamedServers::new(move |name| servers.named(name, &root))
+    }
+
+    /// Parts of the project's own configuration of agents that steps may switch on. Nothing is nothing to trust.
+    fn trusted_parts(&self) -> TrustedParts {
+        let (trust, root) = (self.trust.clone(), self.project.root.clone());
+        TrustedParts::new(move |part| agent_files::untrusted(&root, &trust, &[part]).is_empty())
     }
 
     pub fn sessions(&self) -> sage_agents::session::Store {

@@ -5,7 +5,7 @@ mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sage_agents::agent::{Fit, Tested, adapter};
+use sage_agents::agent::{Fit, ProjectPart, Tested, adapter};
 use sage_agents::{AgentConfig, worktree};
 use sage_core::diagnostic::printable;
 use sage_core::policy::Alternative;
@@ -18,7 +18,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::install;
 use super::notes::Note;
-use crate::trust::Definition;
+use crate::trust::{Definition, agent_files};
 use crate::trust::workflow::{self, Used};
 
 /// An agent that a step names.
@@ -91,19 +91,17 @@ pub fn check_trust(
         uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation)).collect();
     let named =
         agents.iter().flat_map(|it| servers::untrusted_named(context, it.operation, known.get(it.name)));
+    let files: Vec<Definition> = agents.iter().flat_map(|it| untrusted_files(context, it.operation)).collect();
     let agents = agents.iter().filter_map(|it| context.config.untrusted_agent(it.name)).chain(named);
-    refuse(agents.chain(servers::untrusted(context, templates(ready))).chain(&used))
+    refuse(agents.chain(&files).chain(servers::untrusted(context, templates(ready))).chain(&used))
 }
 
 /// As `check_trust`, for a run that has begun.
 pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
-    if context.config.untrusted.is_empty() {
-        return Ok(());
-    }
     let plans: Vec<_> = run.named_plans().into_iter().map(|(_, plan)| plan).collect();
     let templates = || plans.iter().map(|plan| &plan.template).chain([&run.plan().template]);
     let known = context.config.agents();
-    let mut found = Vec::new();
+    let (mut found, mut files) = (Vec::new(), Vec::new());
     for operation in templates().flat_map(|template| &template.phases).flat_map(|phase| &phase.operations) {
         let mut of_step = Vec::new();
         // Whether it names an agent at all was checked when the run began.
@@ -113,9 +111,18 @@ pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
         for it in named {
             found.extend(context.config.untrusted_agent(it.name));
             found.extend(servers::untrusted_named(context, it.operation, known.get(it.name)));
+            files.extend(untrusted_files(context, it.operation));
         }
     }
-    refuse(found.into_iter().chain(servers::untrusted(context, templates())))
+    refuse(found.into_iter().chain(&files).chain(servers::untrusted(context, templates())))
+}
+
+/// Files of the project for its agent that a step switches on and nobody has trusted.
+fn untrusted_files(context: &Context, operation: &Operation) -> Vec<Definition> {
+    let wanted = operation.params.get("project").map(ProjectPart::of);
+    // What is no part was reported before.
+    let parts = wanted.and_then(Result::ok).unwrap_or_default();
+    agent_files::untrusted(&context.project.root, &context.trust, &parts)
 }
 
 fn refuse<'a>(untrusted: impl Iterator<Item = &'a Definition>) -> Result<(), Failure> {

@@ -54,9 +54,9 @@ impl Definition {
         format!("{}: {}", self.file, self.name)
     }
 
-    /// A template or an operation: which of them are needed depends on the run.
+    /// A template, an operation or files of an agent: which of them are needed depends on the run.
     pub fn is_of_workflow(&self) -> bool {
-        ["template.", "operations."].iter().any(|kind| self.name.starts_with(kind))
+        ["template.", "operations.", "claude."].iter().any(|kind| self.name.starts_with(kind))
     }
 
     /// An MCP server, as `.mcp.json` or `[mcp.<name>]` of the project at `root` writes it.
@@ -121,6 +121,11 @@ impl Definition {
     /// An operation of the project that takes part in templates that are not the project's.
     pub fn operation(name: &str, file: &str, does: &[String], written: &str) -> Definition {
         Definition::new(format!("operations.{name}"), file, shown(does), &json!(written))
+    }
+
+    /// Files of a folder that an agent would read.
+    pub fn of_files(name: &str, folder: &str, does: String, written: &Value) -> Definition {
+        Definition::new(name.into(), folder, does, written)
     }
 
     /// A program in the project's own folders that Sage would find there.

@@ -8,6 +8,7 @@
 //! What must stay true: programs that a project defines start, and `${VARIABLES}` are filled in, only for definitions
 //! that a person has trusted; nothing here starts anything, and nothing here prints.
 
+pub mod agent_files;
 pub mod definition;
 pub mod kept;
 mod launcher;

@@ -1,10 +1,11 @@
 //! What is open in a project: definitions that are not trusted, and state that this user did not write.
 
+use sage_agents::agent::ProjectPart;
 use sage_engine::open::Engine;
 use serde::Serialize;
 
 use super::programs::installed_tsc;
-use super::{Definition, Door, workflow};
+use super::{Definition, Door, agent_files, workflow};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 
@@ -25,7 +26,9 @@ impl Open {
         let of_runs = if names.is_empty() { workflow::asked_for(context) } else { workflow::all(context) };
         let mut definitions = context.config.untrusted.clone();
         let tsc = installed_tsc(&context.project.root).map(|(_, definition)| definition);
-        let others = tsc.into_iter().chain(of_runs).filter(|definition| !context.trust.holds(definition));
+        let files = ProjectPart::ALL.into_iter().filter(|_| !names.is_empty());
+        let files = files.filter_map(|part| agent_files::definition(&context.project.root, part));
+        let others = tsc.into_iter().chain(of_runs).chain(files).filter(|definition| !context.trust.holds(definition));
         definitions.extend(others);
         Open { definitions, state: foreign(&context.engine()) }.only(names)
     }

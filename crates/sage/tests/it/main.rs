@@ -1,6 +1,7 @@
 //! Integration tests of the binary and of the repository.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent_files;
 mod agents;
 mod agents_cli;
 mod agreement;
