@@ -19,7 +19,7 @@ use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
 use crate::outcome::Miss;
-use crate::{fake, footprint, offline, secrets, session, shell, synthesize, worktree};
+use crate::{fake, footprint, offline, prompt_files, secrets, session, shell, synthesize, worktree};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -170,7 +170,7 @@ fn redacted(mut outcome: StepOutcome, redactor: &Redactor) -> StepOutcome {
 }
 
 impl StepExecutor for Executor {
-    fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
+    fn execute(&self, mut cx: StepCx, mut call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let (config, hub) = (Arc::clone(&self.config), Arc::clone(&self.hub));
         Box::pin(async move {
             cx.questions = cx.questions.redacting(&config.redactor);
@@ -179,6 +179,9 @@ impl StepExecutor for Executor {
                 Err(miss) => return miss.into(),
             };
             let before = if lease.is_none() { footprint::before(&config, &cx, &call).await } else { None };
+            if let Err(miss) = prompt_files::lay_out(&cx, &mut call) {
+                return redacted(worktree::leave(lease, &cx, miss.into()).await, &config.redactor);
+            }
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
             // Programs need it and say so; without it, only an explanation is poorer.
             let _ = attempt.write_input();

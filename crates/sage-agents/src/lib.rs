@@ -35,6 +35,7 @@ mod offline;
 mod outcome;
 mod params;
 mod process;
+mod prompt_files;
 mod secrets;
 pub mod session;
 mod shell;

@@ -7,6 +7,7 @@ mod ask;
 mod crowd;
 mod evaluator;
 mod fork;
+mod prompt_file;
 pub mod script;
 mod usage;
 mod wakes;
@@ -25,6 +26,7 @@ pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions, Workp
 pub use crowd::Crowd;
 pub use evaluator::{Evaluator, NoValue, Unguarded};
 pub use fork::Fork;
+pub use prompt_file::{FileKind, PromptFile};
 pub use usage::Usage;
 pub use wakes::{Report, ReportKind, Wakes};
 pub use watch::{Changes, Head, Watch};
@@ -53,6 +55,8 @@ pub struct StepCall {
     pub key: String,
     /// Rendered `params` of the kind (DESIGN §3), with `prompt` and `system` for agents.
     pub params: Map<String, Value>,
+    /// Files of the project that belong to the prompt.
+    pub files: Vec<PromptFile>,
     pub agent: Option<String>,
     pub model: Option<String>,
     /// What the agent may do; without one there are no limits of this sort.

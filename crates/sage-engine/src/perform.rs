@@ -23,7 +23,7 @@ use crate::blobs::Blobs;
 use crate::evaluate::off_loop;
 use crate::filter::{Filter, Sieved};
 use crate::output::{self, Content, Outputs, Target, Written};
-use crate::prepare::Facts;
+use crate::prepare::{Facts, load};
 use crate::results::{Face, pack, value_of};
 use crate::run_loop::pause_before;
 use crate::tokens;
@@ -160,6 +160,9 @@ impl Attempt {
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,
             Err(error) => return Ended { cause: setup, ..Ended::refused(error.into(), Usage::default()) },
+        }
+        if let Err(refused) = load(&mut self.call.files, &self.blobs) {
+            return Ended { cause: setup, ..Ended::refused(refused, Usage::default()) };
         }
         // A step whose output would be refused has no effects.
         if let Some(Err(why)) = self.checks.output.as_ref().map(|target| self.outputs.check(&target.path)) {

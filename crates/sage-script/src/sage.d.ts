@@ -24,6 +24,10 @@ declare module "sage" {
     session?: string;
     role?: string;
     prompt?: string;
+    /** Files of the project that belong to the prompt: texts, images, PDFs. */
+    files?: string | string[];
+    /** MCP servers that the agent is given, by name. */
+    mcp?: string | string[];
     schema?: JsonSchema;
     filter?: unknown;
     output?: string;
@@ -50,6 +54,16 @@ declare module "sage" {
     tools?: string[] | string;
     maxTurns?: number;
     maxBudgetUsd?: number;
+    /** How much it thinks; the nearest level that the agent knows. */
+    effort?: "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+    /** One of Claude Code's own agents. */
+    agentType?: string;
+    /** It makes a plan first, and works when a person has approved it. */
+    mode?: "plan";
+    /** Whether it may ask a person something. */
+    questions?: boolean;
+    /** Which of the project's own settings, skills and agents for Claude Code count. */
+    project?: boolean | ("settings" | "skills" | "agents")[];
     script?: unknown[] | string;
     command?: string[];
     cwd?: string;

@@ -5,6 +5,7 @@
 //!                                                                              stop -> session/cancel -^
 //! ```
 
+use std::path::Path;
 use std::time::Duration;
 
 use agent_client_protocol::schema::ProtocolVersion;
@@ -18,14 +19,15 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
 use sage_core::policy::FailureClass;
-use sage_core::port::{Refusal, Stop, StopSignal};
+use sage_core::port::{PromptFile, Refusal, Stop, StopSignal};
 use serde_json::Value;
 
 use super::hear::Ears;
 use super::settings::{Change, Offered};
-use super::{auth, failure, files, servers};
+use super::{auth, content, failure, files, servers};
 use crate::agent::{Conversation, Feed, Order};
 use crate::outcome::Miss;
+use crate::prompt_files::in_words;
 
 /// How long an agent may take to end a turn that was cancelled; then its program is ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -67,6 +69,8 @@ pub struct Dialog<'a> {
     pub feed: &'a Feed,
     pub ears: &'a Ears<'a>,
     pub stop: StopSignal,
+    /// Where copies of the prompt's files are.
+    pub scratch: &'a Path,
 }
 
 impl Dialog<'_> {
@@ -111,7 +115,9 @@ impl Dialog<'_> {
         if loads {
             self.hear_history_out().await;
         }
-        self.set_up(&session, &Offered::read(&answer)).await?;
+        let offered = Offered::read(&answer);
+        self.set_up(&session, &offered).await?;
+        self.set_effort(&session, &offered).await?;
         Ok(Some((session, agent.agent_capabilities)))
     }
 
@@ -207,6 +213,9 @@ impl Dialog<'_> {
                 self.feed.note(&format!("the mode cannot be set: {}", error.message));
             });
         }
+        if self.order.agent_type.is_some() {
+            self.feed.note("`agentType` is only for claude");
+        }
         self.ears.heard().told.model = self.order.model.clone().or_else(|| offered.current_model());
         let Some(wanted) = &self.order.model else { return Ok(()) };
         let Some(change) = offered.model(session, wanted) else {
@@ -222,6 +231,19 @@ impl Dialog<'_> {
         Err(Miss::of_endpoint(FailureClass::Invalid, message, Refusal::default()).into())
     }
 
+    /// After the model: levels are its own.
+    async fn set_effort(&self, session: &str, offered: &Offered) -> Result<(), Silence> {
+        if let Some(wanted) = &self.order.effort {
+            match offered.effort(session, wanted) {
+                Some(change) => self.set(change).await?.unwrap_or_else(|error| {
+                    self.feed.note(&format!("`effort` cannot be set: {}", error.message));
+                }),
+                None => self.feed.note("the agent leaves no choice of `effort`"),
+            }
+        }
+        Ok(())
+    }
+
     async fn set(&self, (method, params): Change) -> Result<Result<(), Error>, Silence> {
         let request = UntypedMessage::new(method, params);
         let request = request.map_err(|error| Silence::Miss(failure::miss(&error)))?;
@@ -233,20 +255,29 @@ impl Dialog<'_> {
 
     async fn prompt(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
         self.ears.ask_now(session);
-        let mut said = self.say(session, self.prompt_text(takes_system(agent))).await?;
+        let mut said = self.say(session, self.blocks(agent)).await?;
         // An agent whose plan was not approved may end its turn there; it has another try.
         for _ in 0..PLANS {
             let Some(why) = self.ears.take_refused_plan().filter(|_| matches!(said, Said::Answer(_))) else {
                 break;
             };
-            said = self.say(session, format!("Your plan was not approved: {why}\nMake another one.")).await?;
+            let words = format!("Your plan was not approved: {why}\nMake another one.");
+            said = self.say(session, vec![ContentBlock::Text(TextContent::new(words))]).await?;
         }
         Ok(said)
     }
 
-    async fn say(&self, session: &str, text: String) -> Result<Said, Silence> {
-        let text = TextContent::new(text);
-        let request = PromptRequest::new(session.to_string(), vec![ContentBlock::Text(text)]);
+    /// The prompt, with its files as the agent takes them.
+    fn blocks(&self, agent: &AgentCapabilities) -> Vec<ContentBlock> {
+        let blocks = content::blocks(&self.order.files, &agent.prompt_capabilities);
+        let as_block = |file: &PromptFile| content::is_block(file, &agent.prompt_capabilities);
+        let words = in_words(self.scratch, &self.order.files, as_block);
+        let text = format!("{}{words}", self.prompt_text(takes_system(agent)));
+        [ContentBlock::Text(TextContent::new(text))].into_iter().chain(blocks).collect()
+    }
+
+    async fn say(&self, session: &str, blocks: Vec<ContentBlock>) -> Result<Said, Silence> {
+        let request = PromptRequest::new(session.to_string(), blocks);
         let mut answer = std::pin::pin!(self.to.send_request(request).block_task());
         let answered = tokio::select! {
             answer = &mut answer => answer,

@@ -28,8 +28,7 @@ pub fn write(reach: &Reach, request: &WriteTextFileRequest) -> Result<(), Error>
 /// Gemini CLI takes every error of a read for a failure, also that the file does not exist, and then cannot create it
 /// (seen with 0.61): it reads files itself, and writes through us.
 pub fn are_read_by_agent(config: &AgentConfig) -> bool {
-    let is_gemini = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == "gemini");
-    config.command.iter().take(2).any(is_gemini)
+    config.runs("gemini")
 }
 
 /// Agents read a file before they create it, and look for this very error.

@@ -6,13 +6,14 @@
 //!   dialog.rs   initialize, log in, open the session, settings, prompt, cancel
 //!   hear.rs     what the agent says and does: messages, tool calls, usage
 //!   permit.rs   what it asks for         files.rs  what it reads and writes through us
-//!   elicit.rs   what it wants to know
+//!   elicit.rs   what it wants to know    content.rs  files of the prompt
 //!   names.rs    its tools under the names of other agents
 //!   verdict.rs  how the turn ended       failure.rs  what an error means
 //! ```
 //! One program per turn: the conversation goes on by its id, in another process.
 
 mod auth;
+mod content;
 mod dialog;
 mod elicit;
 mod failure;

@@ -11,6 +11,8 @@ use sage_core::role::{Access, Paths};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent::effort;
+
 /// Modes in which an agent asks before it changes anything, by the ids that agents have for them.
 const ASKING: &[&str] = &["default", "workspace-write", "ask", "manual"];
 /// Modes for those who may not change everything.
@@ -68,6 +70,15 @@ impl Offered {
             Some((_, select)) => values(select).into_iter().map(|(value, _)| value).collect(),
             None => self.models.clone(),
         }
+    }
+
+    /// How much the agent thinks; `None` if it leaves no choice of that.
+    pub fn effort(&self, session: &str, wanted: &str) -> Option<Change> {
+        let (id, select) = self.select(&SessionConfigOptionCategory::ThoughtLevel)?;
+        let levels: Vec<String> = values(select).into_iter().map(|(value, _)| value).collect();
+        let known: Vec<&str> = levels.iter().map(String::as_str).collect();
+        let level = effort::nearest(wanted, &known)?;
+        known.contains(&level).then(|| set_option(session, id, level))
     }
 
     /// `None` if the agent has no such mode.
@@ -169,6 +180,18 @@ mod tests {
         assert_eq!(gemini.current_model().as_deref(), Some("pro"));
         assert_eq!(gemini.model("s", "flash").unwrap().0, "session/set_model");
         assert_eq!(Offered::read(&json!({})).model("s", "x"), None);
+    }
+
+    #[test]
+    fn how_much_it_thinks_is_set_where_there_is_a_choice() {
+        let options: Vec<Value> = ["low", "high"].iter().map(|it| json!({"value": it, "name": it})).collect();
+        let option = json!({"id": "e", "name": "E", "category": "thought_level", "type": "select", "currentValue": "low", "options": options});
+        let offered = Offered::read(&json!({"configOptions": [option]}));
+        assert_eq!(
+            offered.effort("s", "max").unwrap().1,
+            json!({"sessionId": "s", "configId": "e", "value": "high"})
+        );
+        assert_eq!((offered.effort("s", "odd"), Offered::read(&claude()).effort("s", "low")), (None, None));
     }
 
     // covers: S6

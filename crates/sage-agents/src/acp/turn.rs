@@ -79,7 +79,7 @@ async fn converse(
             }
             drop(mouth);
         };
-        tokio::join!(connect(ours, order, feed, ears, &attempt.cx.stop), speaking).0
+        tokio::join!(connect(ours, attempt.cx, order, feed, ears), speaking).0
     };
 
     let (mut program, mut dialog) = (std::pin::pin!(program), std::pin::pin!(dialog));
@@ -122,11 +122,12 @@ async fn pass_on_now(from: &StopSignal, to: &StopSignal) -> Infallible {
 /// Holds the dialog while the protocol is served in both directions.
 async fn connect(
     channel: Channel,
+    cx: &StepCx,
     order: &Order,
     feed: &Feed,
     ears: &Ears<'_>,
-    stop: &StopSignal,
 ) -> Result<Said, Silence> {
+    let (stop, scratch) = (&cx.stop, cx.scratch.as_path());
     let client = Client
         .v1()
         .name("sage")
@@ -170,7 +171,7 @@ async fn connect(
             on_receive_request!(),
         );
     let ended = client.connect_with(channel, async |to: ConnectionTo<Agent>| {
-        Ok::<_, Error>(Dialog { to, order, feed, ears, stop: stop.clone() }.hold().await)
+        Ok::<_, Error>(Dialog { to, order, feed, ears, stop: stop.clone(), scratch }.hold().await)
     });
     ended.await.unwrap_or(Err(Silence::Gone))
 }

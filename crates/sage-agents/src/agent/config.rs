@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -55,6 +56,12 @@ impl AgentConfig {
             return vec![own.into()];
         }
         self.command.iter().map(OsString::from).collect()
+    }
+
+    /// Whether it is this program, also behind an interpreter.
+    pub fn runs(&self, program: &str) -> bool {
+        let is = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == program);
+        self.command.iter().take(2).any(is)
     }
 
     pub fn variables(&self) -> Result<Vec<(OsString, OsString)>, Miss> {

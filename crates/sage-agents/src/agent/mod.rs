@@ -10,6 +10,7 @@
 
 mod asks;
 mod config;
+pub mod effort;
 mod feed;
 mod fingerprint;
 mod inquire;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use sage_core::port::Usage;
+use sage_core::port::{PromptFile, Usage};
 use sage_core::role::{Access, Role};
 use serde_json::{Map, Value};
 
@@ -16,6 +16,8 @@ use crate::params::Params;
 pub struct Order {
     pub config: AgentConfig,
     pub prompt: String,
+    /// Files of the prompt; none where the agent has got them before.
+    pub files: Vec<PromptFile>,
     pub system: Option<String>,
     pub model: Option<String>,
     /// The answer shall be JSON that fits this.
@@ -112,6 +114,7 @@ impl Order {
         Ok(Order {
             config: config.clone(),
             prompt,
+            files: attempt.call.files.clone(),
             system: params.text("system")?.map(str::to_string),
             model: attempt.call.model.clone().or_else(|| config.model.clone()),
             schema: attempt.call.schema.clone(),

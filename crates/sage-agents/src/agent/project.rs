@@ -59,7 +59,9 @@ impl TrustedParts {
         match parts.iter().find(|part| !(self.0)(**part)) {
             Some(part) => {
                 let name = part.name();
-                let message = format!("the {name} of this project for the agent are not trusted; hint: sage trust claude.{name}");
+                let message = format!(
+                    "the {name} of this project for the agent are not trusted; hint: sage trust claude.{name}"
+                );
                 Err(Miss::invalid(message))
             }
             None => Ok(parts),

@@ -39,6 +39,9 @@ async fn take_turn(
     let mut order = Order::new(attempt, config, chosen.prompt().to_string(), chosen.conversation().clone())?;
     order.session_dir = chosen.dir();
     order.plans &= !chosen.has_plan();
+    if chosen.goes_on() {
+        order.files.clear();
+    }
     if order.plans && !agent.capabilities().plans {
         return Err(Miss::invalid(format!("agent `{}` has no plan mode", config.name)));
     }

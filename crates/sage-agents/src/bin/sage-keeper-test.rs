@@ -64,6 +64,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         fresh: false,
         feedback: None,
         keep_output: false,
+        files: Vec::new(),
     };
     let cx = StepCx {
         watch: None,

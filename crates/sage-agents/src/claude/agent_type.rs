@@ -15,8 +15,10 @@ const FOLDER: &str = ".claude/agents";
 pub(super) fn names(project: &Path) -> Vec<String> {
     let Ok(folder) = Fence::new(project).locate(Path::new(FOLDER)) else { return Vec::new() };
     let files = std::fs::read_dir(project.join(folder)).into_iter().flatten().flatten();
-    let names = files.filter_map(|file| Some(file.path().with_extension("")).filter(|_| is_markdown(&file.path())));
-    let mut names: Vec<String> = names.filter_map(|it| it.file_name()?.to_str().map(str::to_string)).collect();
+    let names =
+        files.filter_map(|file| Some(file.path().with_extension("")).filter(|_| is_markdown(&file.path())));
+    let mut names: Vec<String> =
+        names.filter_map(|it| it.file_name()?.to_str().map(str::to_string)).collect();
     names.sort();
     names
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shape::Shape;
 use super::{access, project};
-use crate::agent::{Conversation, Order};
+use crate::agent::{Conversation, Order, effort};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 
@@ -75,7 +75,9 @@ pub fn argv(attempt: &Attempt<'_>, order: &Order, shape: Option<&Shape>) -> Resu
     if let Some(plugin) = project::plugin(attempt, order)? {
         flag("--plugin-dir", plugin);
     }
-    if let Some(effort) = &order.effort {
+    if let Some(effort) =
+        order.effort.as_deref().and_then(|wanted| effort::nearest(wanted, effort::ANTHROPIC))
+    {
         flag("--effort", effort.into());
     }
     if let Some(turns) = order.max_turns {

@@ -35,7 +35,12 @@ impl Channel {
     }
 
     pub fn user(&self, text: &str) {
-        self.say(&json!({"type": "user", "message": {"role": "user", "content": text}}));
+        self.content(text.into());
+    }
+
+    /// Text, or blocks of it.
+    pub fn content(&self, content: Value) {
+        self.say(&json!({"type": "user", "message": {"role": "user", "content": content}}));
     }
 
     /// Ends the turn at once, with a result that tells what was used.

@@ -14,6 +14,7 @@ use super::counted;
 use super::event::{Block, Event, Line, Server};
 use super::home::Subagents;
 use super::planning::Planning;
+use super::prompt;
 use super::transcript::Transcript;
 use crate::agent::{Feed, Order, Reach, answered};
 use crate::attempt::Attempt;
@@ -28,6 +29,8 @@ const GO_ON: &str = "You seem to be stuck and were interrupted. What you have do
 #[derive(Debug)]
 pub struct Dialog<'a> {
     order: &'a Order,
+    /// What it is asked, with its files.
+    prompt: Value,
     feed: &'a Feed,
     reach: Reach,
     stop: StopSignal,
@@ -58,6 +61,7 @@ impl<'a> Dialog<'a> {
         let cap_bytes = attempt.config.output_cap;
         Dialog {
             order,
+            prompt: prompt::content(&order.prompt, &order.files, &attempt.cx.scratch),
             feed,
             reach: Reach::of(attempt, order),
             stop: attempt.cx.stop.clone(),
@@ -78,7 +82,7 @@ impl<'a> Dialog<'a> {
 
     pub fn begin(&mut self) {
         if self.order.mcp_servers.is_empty() {
-            return self.channel.user(&self.order.prompt);
+            return self.channel.content(self.prompt.clone());
         }
         self.waiting = true;
         self.channel.ask_for_servers();
@@ -224,7 +228,7 @@ impl<'a> Dialog<'a> {
             return;
         }
         self.waiting = false;
-        self.channel.user(&self.order.prompt);
+        self.channel.content(self.prompt.clone());
     }
 
     fn result(&mut self) {

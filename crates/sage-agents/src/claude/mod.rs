@@ -21,6 +21,7 @@ mod judge;
 mod planning;
 mod probe;
 mod project;
+mod prompt;
 mod shape;
 mod spent;
 mod tab;

@@ -31,7 +31,8 @@ pub fn plugin(attempt: &Attempt<'_>, order: &Order) -> Result<Option<OsString>, 
     let wanted = order.project.contains(&ProjectPart::Skills) && sources(order) == "user";
     // A link could lead out of the project.
     let skills = Fence::new(&attempt.cx.project).locate(Path::new(SKILLS)).ok();
-    let skills = skills.map(|inside| attempt.cx.project.join(inside)).filter(|skills| wanted && skills.is_dir());
+    let skills =
+        skills.map(|inside| attempt.cx.project.join(inside)).filter(|skills| wanted && skills.is_dir());
     let Some(skills) = skills else { return Ok(None) };
     let folder = attempt.cx.scratch.join(PLUGIN);
     let link = folder.join("skills");

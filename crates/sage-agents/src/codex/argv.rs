@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 
+use sage_core::port::FileKind;
+
 use super::prompt::Prompt;
 use super::{PROGRAM, mcp, retry_log, sandbox};
-use crate::agent::{Conversation, Order};
+use crate::agent::{Conversation, Order, effort};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
+use crate::prompt_files;
 
 pub fn site<'a>(attempt: &'a Attempt<'_>, order: &'a Order) -> sandbox::Site<'a> {
     sandbox::Site { project: &attempt.cx.project, cwd: &order.cwd, private: &attempt.config.private }
@@ -27,8 +30,7 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt, logs: bool) -> 
     let mut settings = sandbox::settings(&order.access, site, attempt.call.allow);
     settings.extend(mcp::settings(&order.mcp_servers, order.access)?);
     settings.extend(logs.then(retry_log::setting));
-    // It knows four levels; the two above are its highest.
-    let effort = order.effort.as_deref().map(|effort| if effort == "max" { "xhigh" } else { effort });
+    let effort = order.effort.as_deref().and_then(|wanted| effort::nearest(wanted, effort::OPENAI));
     settings.extend(effort.map(|effort| format!("model_reasoning_effort={effort:?}")));
     settings
         .extend(prompt.developer_instructions.iter().map(|text| format!("developer_instructions={text}")));
@@ -36,6 +38,11 @@ pub fn of(attempt: &Attempt<'_>, order: &Order, prompt: &Prompt, logs: bool) -> 
     if let Some(schema) = order.schema.as_ref().filter(|_| prompt.decodes_schema) {
         let file = attempt.write("schema.json", schema.to_string().as_bytes())?;
         argv.extend(["--output-schema".into(), file.into()]);
+    }
+    for (number, file) in order.files.iter().enumerate().filter(|(_, file)| file.kind == FileKind::Image) {
+        let mut image = OsString::from("--image=");
+        image.push(prompt_files::copy(&attempt.cx.scratch, number, file));
+        argv.push(image);
     }
     argv.extend(thread.map(OsString::from));
     // The prompt is read from the input: it may be longer than an argument, and nobody sees it in `ps`.

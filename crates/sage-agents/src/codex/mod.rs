@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sage_core::port::{BoxFuture, Stop, StopSignal, Usage};
+use sage_core::port::{BoxFuture, FileKind, Stop, StopSignal, Usage};
 use serde_json::Value;
 
 use crate::agent::{
@@ -43,6 +43,7 @@ use crate::agent::{
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 use crate::process::{Finished, Sinks};
+use crate::prompt_files::in_words;
 use crate::told_time::Wall;
 use fold::Fold;
 use rollout::Rollout;
@@ -127,7 +128,11 @@ async fn talk(
     if !order.access.run {
         fold.note("codex cannot be kept from running commands; its sandbox keeps them from what the role may not do");
     }
-    let prompt = prompt::of(order, home);
+    if order.agent_type.is_some() {
+        fold.note("`agentType` is only for claude");
+    }
+    let files = in_words(&attempt.cx.scratch, &order.files, |file| file.kind == FileKind::Image);
+    let prompt = prompt::of(order, home, &files);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
     let logs = retry_log::is_wanted(order, home);
     let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.environment());

@@ -20,14 +20,15 @@ pub struct Prompt {
     pub decodes_schema: bool,
 }
 
-pub fn of(order: &Order, home: Option<&Path>) -> Prompt {
+/// `files` are those of the prompt, as words.
+pub fn of(order: &Order, home: Option<&Path>, files: &str) -> Prompt {
     let system = order.system.as_deref().filter(|system| !is_told(order, system, home));
     let new = matches!(order.conversation, Conversation::New { .. });
     let developer_instructions =
         system.filter(|_| new).map(toml_text::text).filter(|quoted| quoted.len() < ARGUMENT_BYTES);
     let mut text = match system.filter(|_| developer_instructions.is_none()) {
-        Some(system) => format!("{system}\n\n{}", order.prompt),
-        None => order.prompt.clone(),
+        Some(system) => format!("{system}\n\n{}{files}", order.prompt),
+        None => format!("{}{files}", order.prompt),
     };
     let decodes_schema = order.schema.as_ref().is_some_and(strict::is_strict);
     if let Some(schema) = order.schema.as_ref().filter(|_| !decodes_schema) {

@@ -20,6 +20,7 @@ impl Letter {
     pub fn new(attempt: &Attempt<'_>, order: &Order, session: &str, orders: &Path, reports: &Path) -> Letter {
         let call = attempt.call;
         let role = call.role.map_or("none", |role| role.name());
+        let files: Vec<&str> = call.files.iter().map(|file| file.path.as_str()).collect();
         let fields = [
             ("session_id", session),
             ("step", &call.path),
@@ -27,12 +28,14 @@ impl Letter {
             ("run", &call.run),
             ("role", role),
             ("work_in", &order.cwd.display().to_string()),
+            ("files", &files.join(", ")),
             ("report_to", &reports.display().to_string()),
         ];
         let mut head = String::from("---\n");
         // A text in JSON is one in YAML, whatever is in it.
         fields
             .iter()
+            .filter(|(name, value)| *name != "files" || !value.is_empty())
             .for_each(|(name, value)| head.push_str(&format!("{name}: {}\n", serde_json::json!(value))));
         head.push_str("---\n");
         Letter { path: orders.join(format!("{session}.md")), head, body: String::new() }

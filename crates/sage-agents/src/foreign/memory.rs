@@ -116,6 +116,7 @@ mod tests {
             fresh: false,
             feedback: None,
             keep_output: false,
+            files: Vec::new(),
         }
     }
 

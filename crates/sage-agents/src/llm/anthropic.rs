@@ -31,6 +31,9 @@ pub fn body(ask: &Ask<'_>) -> Value {
         "model": ask.model, "max_tokens": ask.max_tokens.unwrap_or(MAX_TOKENS), "stream": true,
         "messages": messages,
     });
+    if let Some(effort) = ask.effort {
+        body["output_config"] = json!({"effort": effort});
+    }
     if let Some(system) = ask.system {
         body["system"] = json!([{"type": "text", "text": system, "cache_control": cached()}]);
     }

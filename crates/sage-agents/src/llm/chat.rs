@@ -15,6 +15,9 @@ pub fn body(ask: &Ask<'_>) -> Value {
     let mut body = json!({
         "model": ask.model, "stream": true, "stream_options": {"include_usage": true}, "messages": messages,
     });
+    if let Some(effort) = ask.effort {
+        body["reasoning_effort"] = effort.into();
+    }
     if let Some(most) = ask.max_tokens {
         body["max_completion_tokens"] = most.into();
     }

@@ -1,7 +1,7 @@
 //! One turn of the agent: ask, let tools be used, ask again, until there is an answer.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Stage, Usage};
+use sage_core::port::{FileKind, PromptFile, Stage, Usage};
 use sage_core::price::{Bill, Of};
 use serde_json::Value;
 
@@ -16,10 +16,11 @@ use super::structured::{STRUCTURED, Shape};
 use super::tools::{ToolSpec, Toolboxes};
 use super::trouble;
 use super::wire::Ask;
-use crate::agent::{Feed, Order, Turn};
+use crate::agent::{Feed, Order, Turn, effort};
 use crate::attempt::Attempt;
 use crate::command::unfenced;
 use crate::outcome::Miss;
+use crate::prompt_files::in_words;
 
 /// Answers of the model in one turn of the agent, where nobody says otherwise: an end to going round in circles.
 const MAX_TURNS: u32 = 50;
@@ -75,7 +76,11 @@ impl<'a> Dialogue<'a> {
     async fn answer(&mut self) -> Result<Value, Miss> {
         let http = Http::new(&self.endpoint)?;
         let mut patience = Patience::new(self.attempt.call);
-        self.history.say(&self.order.prompt);
+        let files = &self.order.files;
+        let words = in_words(&self.attempt.cx.scratch, files, |file| file.kind != FileKind::Text);
+        let others: Vec<PromptFile> =
+            files.iter().filter(|file| file.kind != FileKind::Text).cloned().collect();
+        self.history.say(&format!("{}{words}", self.order.prompt), &others);
         let most = self.order.max_turns.unwrap_or(MAX_TURNS).max(1);
         for _ in 0..most {
             self.save();
@@ -95,6 +100,7 @@ impl<'a> Dialogue<'a> {
     }
 
     async fn exchange(&mut self, http: &Http, patience: &mut Patience) -> Result<Reply, Miss> {
+        let effort = self.order.effort.as_deref();
         let ask = Ask {
             model: &self.endpoint.model,
             system: self.order.system.as_deref(),
@@ -102,6 +108,7 @@ impl<'a> Dialogue<'a> {
             tools: &self.specs,
             shape: self.shape.as_ref(),
             max_tokens: self.endpoint.max_tokens,
+            effort: effort.and_then(|wanted| effort::nearest(wanted, self.endpoint.api.efforts())),
         };
         let mut fold = self.endpoint.api.fold();
         let stop = &self.attempt.cx.stop;

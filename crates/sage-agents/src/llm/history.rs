@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sage_core::port::PromptFile;
 use sage_core::secret::Redactor;
 use sage_fence::private;
 use serde::{Deserialize, Serialize};
@@ -65,12 +66,12 @@ impl History {
     }
 
     /// A prompt that nobody has answered is not said twice.
-    pub fn say(&mut self, prompt: &str) {
+    pub fn say(&mut self, prompt: &str, files: &[PromptFile]) {
         let unanswered = self.entries.last().and_then(|last| self.api.said_text(last));
         if unanswered.is_some_and(|text| prompt.starts_with(text)) {
             self.entries.pop();
         }
-        self.entries.push(self.api.said(prompt));
+        self.entries.push(self.api.said(prompt, files));
     }
 
     /// What the endpoint and the tools have said, without the values of keys.

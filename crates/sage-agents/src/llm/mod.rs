@@ -96,6 +96,9 @@ impl Agent for Llm {
                     return Turn { unknown_conversation: true, ..Turn::new(Err(miss), Usage::default()) };
                 }
             };
+            if order.agent_type.is_some() {
+                feed.note("`agentType` is only for claude");
+            }
             let files = FileTools::new(Reach::of(attempt, order));
             let mut boxes: Vec<Box<dyn ToolBox>> = vec![Box::new(files)];
             let more = attempt

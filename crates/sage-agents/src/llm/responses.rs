@@ -16,6 +16,9 @@ pub fn body(ask: &Ask<'_>) -> Value {
     if let Some(system) = ask.system {
         body["instructions"] = system.into();
     }
+    if let Some(effort) = ask.effort {
+        body["reasoning"] = json!({"effort": effort});
+    }
     if let Some(most) = ask.max_tokens {
         body["max_output_tokens"] = most.into();
     }

@@ -15,9 +15,16 @@ const APIS: [Api; 3] = [Api::Anthropic, Api::Responses, Api::Chat];
 /// The bytes of a streamed answer, without HTTP around them.
 fn streamed(api: Api, script: Value) -> Vec<u8> {
     let fake = FakeLlm::start(script).unwrap();
-    let history = [api.said("hello")];
-    let ask =
-        Ask { model: "m", system: None, history: &history, tools: &[], shape: None, max_tokens: Some(99) };
+    let history = [api.said("hello", &[])];
+    let ask = Ask {
+        model: "m",
+        system: None,
+        history: &history,
+        tools: &[],
+        shape: None,
+        max_tokens: Some(99),
+        effort: Some("low"),
+    };
     let body = api.body(&ask).to_string();
     let head = format!(
         "POST /v1{} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",

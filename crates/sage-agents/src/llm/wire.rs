@@ -1,7 +1,7 @@
 //! The protocols of models: how to ask in each, and how to put an answer together from its events.
 
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use sage_core::port::Usage;
+use sage_core::port::{FileKind, PromptFile, Usage};
 use serde_json::{Value, json};
 
 use super::reply::{Answered, Heard, Reply};
@@ -9,6 +9,7 @@ use super::sse::Event;
 use super::structured::Shape;
 use super::tools::ToolSpec;
 use super::{anthropic, chat, responses};
+use crate::agent::effort;
 use crate::outcome::Miss;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Ask<'a> {
     /// The answer shall be JSON of this shape.
     pub shape: Option<&'a Shape>,
     pub max_tokens: Option<u32>,
+    /// How much it thinks, in the words of the protocol.
+    pub effort: Option<&'a str>,
 }
 
 /// An answer that grows event by event.
@@ -59,6 +62,14 @@ impl Api {
             Api::Anthropic => "anthropic",
             Api::Responses => "responses",
             Api::Chat => "chat",
+        }
+    }
+
+    /// Levels of thinking that its models know.
+    pub fn efforts(self) -> &'static [&'static str] {
+        match self {
+            Api::Anthropic => effort::ANTHROPIC,
+            Api::Responses | Api::Chat => effort::OPENAI,
         }
     }
 
@@ -107,12 +118,33 @@ impl Api {
         }
     }
 
-    /// What a person says, as an entry of the conversation.
-    pub fn said(self, text: &str) -> Value {
-        match self {
-            Api::Anthropic => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
-            Api::Responses => json!({"role": "user", "content": [{"type": "input_text", "text": text}]}),
-            Api::Chat => json!({"role": "user", "content": text}),
+    /// What a person says, as an entry of the conversation; `files` are images and PDFs.
+    pub fn said(self, text: &str, files: &[PromptFile]) -> Value {
+        let first = match self {
+            Api::Anthropic | Api::Chat => json!({"type": "text", "text": text}),
+            Api::Responses => json!({"type": "input_text", "text": text}),
+        };
+        if self == Api::Chat && files.is_empty() {
+            return json!({"role": "user", "content": text});
+        }
+        let content: Vec<Value> =
+            [first].into_iter().chain(files.iter().map(|file| self.file(file))).collect();
+        json!({"role": "user", "content": content})
+    }
+
+    fn file(self, file: &PromptFile) -> Value {
+        let (media, data) = (file.media_type(), file.base64());
+        let is_image = file.kind == FileKind::Image;
+        let url = format!("data:{media};base64,{data}");
+        match (self, is_image) {
+            (Api::Anthropic, _) => {
+                let source = json!({"type": "base64", "media_type": media, "data": data});
+                json!({"type": if is_image { "image" } else { "document" }, "source": source})
+            }
+            (Api::Responses, true) => json!({"type": "input_image", "image_url": url}),
+            (Api::Responses, false) => json!({"type": "input_file", "filename": file.path, "file_data": url}),
+            (Api::Chat, true) => json!({"type": "image_url", "image_url": {"url": url}}),
+            (Api::Chat, false) => json!({"type": "file", "file": {"filename": file.path, "file_data": url}}),
         }
     }
 
@@ -123,7 +155,7 @@ impl Api {
         }
         match self {
             Api::Anthropic | Api::Responses => entry["content"][0]["text"].as_str(),
-            Api::Chat => entry["content"].as_str(),
+            Api::Chat => entry["content"].as_str().or_else(|| entry["content"][0]["text"].as_str()),
         }
     }
 

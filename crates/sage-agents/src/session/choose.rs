@@ -99,7 +99,8 @@ fn decide(
         let turn = &opened.record.turns[*at];
         is_same_work(turn, call) && (turn.was_heard() || agent.has_heard(config, &id, task))
     });
-    let prompt = match worked.filter(|_| !anew) {
+    let worked = worked.filter(|_| !anew);
+    let prompt = match worked {
         Some(at) => {
             let others = opened.record.turns[at..].iter().any(|turn| !is_same_work(turn, call));
             go_on(&opened.record.turns[at], !others, task, call)
@@ -107,7 +108,8 @@ fn decide(
         None => after(&opened.news_beside(), &whole),
     };
     let counters = opened.record.counters.clone();
-    Chosen::new(opened, &whole, prompt, Conversation::Resume { id, counters }, Continuity::Resumed)
+    let conversation = Conversation::Resume { id, counters };
+    Chosen::new(opened, &whole, prompt, conversation, Continuity::Resumed).going_on(worked.is_some())
 }
 
 fn is_same_work(turn: &TurnRecord, call: &StepCall) -> bool {

@@ -25,12 +25,15 @@ pub struct Chosen {
     conversation: Conversation,
     continuity: Continuity,
     kept: Option<Value>,
+    /// The agent knows the task, and is only asked to go on with it.
+    goes_on: bool,
 }
 
 impl Chosen {
     pub fn without(prompt: String, conversation: Conversation, continuity: Continuity) -> Chosen {
         let task = prompt.clone();
-        Chosen { opened: None, id: String::new(), task, prompt, conversation, continuity, kept: None }
+        let (id, goes_on) = (String::new(), false);
+        Chosen { opened: None, id, task, prompt, conversation, continuity, kept: None, goes_on }
     }
 
     pub fn new(
@@ -42,7 +45,7 @@ impl Chosen {
     ) -> Chosen {
         let (id, task) = (opened.record.id.clone(), task.to_string());
         let opened = Some(Arc::new(Mutex::new(opened)));
-        Chosen { opened, id, task, prompt, conversation, continuity, kept: None }
+        Chosen { opened, id, task, prompt, conversation, continuity, kept: None, goes_on: false }
     }
 
     pub fn kept_answer(opened: Opened, answer: Value) -> Chosen {
@@ -50,6 +53,15 @@ impl Chosen {
         let mut chosen = Chosen::new(opened, "", String::new(), conversation, Continuity::Resumed);
         chosen.kept = Some(answer);
         chosen
+    }
+
+    #[must_use]
+    pub fn going_on(self, goes_on: bool) -> Chosen {
+        Chosen { goes_on, ..self }
+    }
+
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     /// The answer that an earlier call of this work got, if that is what is wanted. Nothing is used for it.
@@ -157,6 +169,7 @@ impl Chosen {
         let (prompt, conversation, continuity) = opened.start(&self.task, is_fork, why);
         drop(opened);
         (self.prompt, self.conversation, self.continuity) = (prompt, conversation, continuity);
+        self.goes_on = false;
         true
     }
 

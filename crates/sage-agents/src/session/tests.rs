@@ -131,6 +131,7 @@ impl Desk {
             fresh: false,
             feedback: None,
             keep_output: false,
+            files: Vec::new(),
         }
     }
 

@@ -678,3 +678,33 @@ async fn an_agent_plans_in_its_own_mode_and_changes_nothing_before_its_plan_is_a
     let none = acp(script(&[chunk(None, "x"), end()])).param("mode", json!("plan"));
     none.run().await.failed(FailureClass::Invalid).says("agent `robot` has no plan mode");
 }
+
+// covers: R16
+#[tokio::test]
+async fn files_of_the_prompt_are_blocks_where_the_agent_takes_them() {
+    use sage_core::digest::Digest;
+    use sage_core::port::{FileKind, PromptFile};
+    let file = |path: &str, content: &[u8]| {
+        let (kind, _) = FileKind::of(content).unwrap();
+        PromptFile { path: path.into(), sha: Digest::of(content), kind, content: content.into() }
+    };
+    let files = || vec![file("docs/a.md", b"the albatross"), file("shot.png", b"\x89PNG\r\n\x1a\n")];
+    let prompt = |bench: &Bench| bench.heard("session/prompt").pop().unwrap()["params"]["prompt"].clone();
+    let turn = [chunk(None, "seen"), end()];
+    let takes =
+        json!({"agentCapabilities": {"promptCapabilities": {"image": true, "embeddedContext": true}}});
+    let all = acp(json!({"turn": turn, "welcome": takes})).with(|bench| bench.call.files = files());
+    all.run().await.succeeded();
+    let blocks = prompt(&all);
+    assert_eq!((&blocks[1]["type"], &blocks[2]["type"]), (&json!("resource"), &json!("image")), "{blocks}");
+    assert_eq!(blocks[1]["resource"]["text"], "the albatross");
+    assert_eq!((&blocks[2]["data"], &blocks[2]["mimeType"]), (&json!("iVBORw0KGgo="), &json!("image/png")));
+    let none = acp(script(&turn)).with(|bench| bench.call.files = files());
+    none.run().await.succeeded();
+    let blocks = prompt(&none);
+    let text = blocks[0]["text"].as_str().unwrap();
+    assert_eq!(blocks.as_array().unwrap().len(), 1);
+    assert!(text.contains("the albatross") && text.contains("The file `shot.png` is at "), "{text}");
+    let place = text.rsplit(' ').next().unwrap();
+    assert!(std::path::Path::new(place).is_file(), "{place}");
+}

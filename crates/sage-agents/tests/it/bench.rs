@@ -66,6 +66,7 @@ impl Bench {
             fresh: false,
             feedback: None,
             keep_output: false,
+            files: Vec::new(),
         };
         let cx = StepCx {
             watch: None,

@@ -22,6 +22,7 @@ mod policies;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use agent_params::EFFORTS;
 pub use bind::Binding;
 pub(crate) use library::CHECKS;
 pub use library::{Library, NamedOperation};

@@ -68,7 +68,7 @@ impl Engine {
     /// What the step would become without an attempt, if that is possible.
     fn preview(&self, run: &Run, id: StepId, blobs: &Blobs, now: u64) -> Option<(Event, Option<Kept>)> {
         let step = run.step(id).path.clone();
-        match Request::new(run, id).prepare(blobs, self.evaluator.as_ref()) {
+        match Request::new(run, id).prepare(blobs, self.evaluator.as_ref(), &self.project.root) {
             Prepared::Skip => Some((StepSkipped { step }.into(), None)),
             Prepared::Expand(into) => Some((StepExpanded { step, into }.into(), None)),
             Prepared::Invalid(_) | Prepared::Hindered(_) => None,

@@ -26,7 +26,8 @@ impl Engine {
         let subject =
             Subject::of(run, id, &self.executor, &self.project.root, &self.project.run_dir(&run.id));
         let (Some(known), Some(subject)) = (known, subject) else { return false };
-        match Request::new(run, id).prepare(&self.blobs(&run.id), self.evaluator.as_ref()) {
+        match Request::new(run, id).prepare(&self.blobs(&run.id), self.evaluator.as_ref(), &self.project.root)
+        {
             Prepared::Start(start) => {
                 subject.ticket(cache, &start.parts).is_ok_and(|ticket| ticket.key != known)
             }

@@ -154,7 +154,8 @@ impl RunLoop {
         let (sender, blobs, now) = (self.sender.clone(), around.blobs, around.clock.now_ms());
         tokio::spawn(async move {
             let store = blobs.clone();
-            let work = move || Ok(request.prepare(&store, around.evaluator.as_ref()));
+            let (evaluator, project) = (around.evaluator.clone(), around.project.clone());
+            let work = move || Ok(request.prepare(&store, evaluator.as_ref(), &project));
             let prepared = evaluate::off_loop("expression", work).await.unwrap_or_else(Prepared::Invalid);
             let Prepared::Start(start) = &prepared else {
                 let _ = sender.send(Input::LookedUp(id, prepared, None)).await;

@@ -44,15 +44,16 @@ impl RunLoop {
     fn prepare(&mut self, id: StepId) -> Result<(), LoopError> {
         let request = Request::new(&self.run, id);
         if request.is_literal() {
-            let prepared = request.prepare(&self.around.blobs, self.around.evaluator.as_ref());
+            let around = &self.around;
+            let prepared = request.prepare(&around.blobs, around.evaluator.as_ref(), &around.project);
             return self.prepared(id, prepared);
         }
         self.held.hold(&self.run, id);
         self.holding += 1;
         let (sender, blobs) = (self.sender.clone(), self.around.blobs.clone());
-        let evaluator = self.around.evaluator.clone();
+        let (evaluator, project) = (self.around.evaluator.clone(), self.around.project.clone());
         tokio::spawn(async move {
-            let work = move || Ok(request.prepare(&blobs, evaluator.as_ref()));
+            let work = move || Ok(request.prepare(&blobs, evaluator.as_ref(), &project));
             let prepared = evaluate::off_loop("expression", work).await.unwrap_or_else(Prepared::Invalid);
             let _ = sender.send(Input::Prepared(id, prepared)).await;
         });
@@ -134,6 +135,7 @@ impl RunLoop {
                 let checks = Checks::of(self.run.operation(id), start.output, unknown);
                 let checks = Checks { kept, ..checks };
                 let call = self.call(id, attempt, key, start.params, start.session);
+                let call = StepCall { files: start.files, ..call };
                 if self.run.alternative(id).is_some() || self.run.operation(id).agent.is_none() {
                     (started.agent, started.model) = (call.agent.clone(), call.model.clone());
                 }
@@ -184,6 +186,7 @@ impl RunLoop {
             attempt,
             key: key.to_string(),
             params,
+            files: Vec::new(),
             agent: self.run.agent_of(id).map(str::to_string),
             model: self.run.model_of(id).map(str::to_string),
             role: operation.role,

@@ -9,11 +9,13 @@ use sage_core::digest::{Digest, canonical};
 use serde_json::Value;
 
 /// Fields of an operation that determine its result, sorted as canonical JSON has them.
-const DETERMINE: [&str; 13] = [
+const DETERMINE: [&str; 15] = [
     "agent",
     "expect",
+    "files",
     "filter",
     "isolation",
+    "mcp",
     "model",
     "output",
     "params",

@@ -18,8 +18,8 @@ use super::context::Context;
 use super::failure::Failure;
 use super::install;
 use super::notes::Note;
-use crate::trust::{Definition, agent_files};
 use crate::trust::workflow::{self, Used};
+use crate::trust::{Definition, agent_files};
 
 /// An agent that a step names.
 #[derive(Debug)]
@@ -91,7 +91,8 @@ pub fn check_trust(
         uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation)).collect();
     let named =
         agents.iter().flat_map(|it| servers::untrusted_named(context, it.operation, known.get(it.name)));
-    let files: Vec<Definition> = agents.iter().flat_map(|it| untrusted_files(context, it.operation)).collect();
+    let files: Vec<Definition> =
+        agents.iter().flat_map(|it| untrusted_files(context, it.operation)).collect();
     let agents = agents.iter().filter_map(|it| context.config.untrusted_agent(it.name)).chain(named);
     refuse(agents.chain(&files).chain(servers::untrusted(context, templates(ready))).chain(&used))
 }

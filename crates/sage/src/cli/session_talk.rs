@@ -185,6 +185,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         fresh: false,
         feedback: None,
         keep_output: false,
+        files: Vec::new(),
     }
 }
 

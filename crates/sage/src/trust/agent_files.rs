@@ -64,7 +64,8 @@ fn collect(root: &Path, path: &Path, files: &mut BTreeMap<String, Digest>) {
     }
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     if path.is_dir() {
-        let mut entries: Vec<_> = std::fs::read_dir(path).into_iter().flatten().flatten().map(|it| it.path()).collect();
+        let mut entries: Vec<_> =
+            std::fs::read_dir(path).into_iter().flatten().flatten().map(|it| it.path()).collect();
         entries.sort();
         entries.iter().for_each(|entry| collect(root, entry, files));
         return;

@@ -28,7 +28,8 @@ impl Open {
         let tsc = installed_tsc(&context.project.root).map(|(_, definition)| definition);
         let files = ProjectPart::ALL.into_iter().filter(|_| !names.is_empty());
         let files = files.filter_map(|part| agent_files::definition(&context.project.root, part));
-        let others = tsc.into_iter().chain(of_runs).chain(files).filter(|definition| !context.trust.holds(definition));
+        let others =
+            tsc.into_iter().chain(of_runs).chain(files).filter(|definition| !context.trust.holds(definition));
         definitions.extend(others);
         Open { definitions, state: foreign(&context.engine()) }.only(names)
     }

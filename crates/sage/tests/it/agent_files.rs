@@ -6,16 +6,21 @@ use serde_json::json;
 use crate::dsl::Sage;
 use crate::real_agents::project;
 
-const STEP: &str =
-    "name: t\nphases:\n  - id: p\n    operations: { id: one, type: agent, agent: claude, prompt: go, params: { project: PARTS } }\n";
+const STEP: &str = "name: t\nphases:\n  - id: p\n    operations: { id: one, type: agent, agent: claude, prompt: go, params: { project: PARTS } }\n";
 
 fn template(parts: &str) -> String {
     STEP.replace("PARTS", parts)
 }
 
 fn files(sage: &Sage) {
-    sage.write(".claude/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Deploys with canaries\n---\nRun it\n");
-    sage.write(".claude/agents/critic.md", "---\nname: critic\ndescription: Finds hidden faults\n---\nBe strict.\n");
+    sage.write(
+        ".claude/skills/deploy/SKILL.md",
+        "---\nname: deploy\ndescription: Deploys with canaries\n---\nRun it\n",
+    );
+    sage.write(
+        ".claude/agents/critic.md",
+        "---\nname: critic\ndescription: Finds hidden faults\n---\nBe strict.\n",
+    );
     let hook = format!("touch {}", sage.path("hooked").display());
     let hooks = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": hook}]}]});
     sage.write(".claude/settings.json", json!({"hooks": hooks}).to_string());

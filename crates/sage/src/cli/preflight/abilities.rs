@@ -65,6 +65,12 @@ fn abilities(agent: &AgentConfig) -> Capabilities {
             mcp: true,
             ..Capabilities::default()
         },
+        // What an agent that speaks ACP can do is known when it is asked; of this one it is known before.
+        "acp" if agent.runs("gemini") => Capabilities {
+            effort: false,
+            questions: false,
+            ..adapter("acp").map(Agent::capabilities).unwrap_or_default()
+        },
         other => adapter(other).map(Agent::capabilities).unwrap_or_default(),
     }
 }
