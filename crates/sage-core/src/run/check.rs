@@ -117,11 +117,31 @@ impl Run {
         }
         // What only a command checks need not be done again.
         let kept = self.step(id).output.clone().filter(|_| !self.operation(id).is_check());
-        self.tally.reused -= u32::from(self.step(id).reused && self.tally.reused > 0);
+        self.unreuse(id);
         self.begin_again(id, now);
         self.step_mut(id).checked =
             kept.map(|kept| Box::new(super::Checked { looked: None, kept: Some(kept) }));
         Ok(())
+    }
+
+    /// A step that is about to run again was not reused.
+    pub(super) fn unreuse(&mut self, id: StepId) {
+        self.tally.reused -= u32::from(self.step(id).reused && self.tally.reused > 0);
+        self.step_mut(id).reused = false;
+    }
+
+    /// Whether checks are among the steps that it is made of.
+    pub fn holds_checks(&self, id: StepId) -> bool {
+        let parts = self.children(id);
+        let alike = matches!(self.step(id).children.as_deref(), Some(Children::Items { .. }));
+        let parts = parts.into_iter().take(if alike { 1 } else { usize::MAX });
+        parts.into_iter().any(|part| self.operation(part).is_check() || self.holds_checks(part))
+    }
+
+    /// Its parts, with the checks among them, are gone: only their result is known.
+    pub(super) fn unconfirmed(&mut self, id: StepId) {
+        let failure = Failure::new(FailureClass::Unchecked, "its checks are not known: the journal was lost");
+        self.step_mut(id).failure = Some(Box::new(failure));
     }
 
     /// Checks of the last round that did not pass: failed ones, and those that nobody waited for. A script that makes
