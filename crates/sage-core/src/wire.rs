@@ -7,6 +7,7 @@ mod metrics;
 mod money;
 mod monitor;
 mod notices;
+mod outputs;
 mod progress;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ pub use metrics::{BudgetView, EstimatedTokens, PhaseMetrics, SavedBy, TokensByCl
 pub use money::shown_cost;
 pub use monitor::{Told, told};
 pub use notices::{AllowanceView, allowance_text, asides, notices, unpriced, unpriced_text};
+pub use outputs::outputs;
 pub use progress::{Progress, counts, current_phase};
 
 /// `2026-11-15T21:46:00.123Z`
@@ -180,6 +182,9 @@ pub struct StatusView {
     pub progress: Progress,
     pub steps: Vec<StepView>,
     pub metrics: WorkflowMetrics,
+    /// Files that its steps wrote, by `output`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub outputs: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<String>,
     /// Why it is no plain success, beside errors.
@@ -212,6 +217,7 @@ impl StatusView {
             progress: Progress::of(run),
             steps: run.step_ids().map(|id| StepView::of(run, id, clock_ms)).collect(),
             metrics: WorkflowMetrics::at(run, clock_ms),
+            outputs: outputs(run),
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),
@@ -378,6 +384,9 @@ pub struct Summary {
     pub phase: Option<String>,
     pub progress: Progress,
     pub results: Results,
+    /// Files that its steps wrote, by `output`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub outputs: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub errors: Vec<String>,
     /// Why it is no plain success, beside errors: checks that were not made, nothing that was changed.
@@ -411,6 +420,7 @@ impl Summary {
             phase: current_phase(run),
             progress: Progress::of(run),
             results: Results { phases, metrics: WorkflowMetrics::at(run, clock_ms) },
+            outputs: outputs(run),
             errors: errors(run),
             reasons: reasons(run),
             notices: notices(run),

@@ -58,6 +58,20 @@ impl AgentConfig {
         self.command.iter().map(OsString::from).collect()
     }
 
+    /// Its program as a person would start it, with those of its variables that say where it keeps its conversations.
+    pub fn typed(&self, own: &str, homes: &[&str], arguments: &[&str]) -> Vec<String> {
+        let homes = homes.iter().filter_map(|name| Some(format!("{name}={}", self.env.get(*name)?)));
+        let mut homes: Vec<String> = homes.collect();
+        if !homes.is_empty() {
+            homes.insert(0, "env".into());
+        }
+        let program = match self.command.as_slice() {
+            [] => vec![own.to_string()],
+            command => command.to_vec(),
+        };
+        homes.into_iter().chain(program).chain(arguments.iter().map(ToString::to_string)).collect()
+    }
+
     /// Whether it is this program, also behind an interpreter.
     pub fn runs(&self, program: &str) -> bool {
         let is = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == program);

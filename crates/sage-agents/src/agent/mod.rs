@@ -84,6 +84,11 @@ pub trait Agent: Send + Sync {
         false
     }
 
+    /// The agent's own command, word by word, with which a person goes on with a conversation.
+    fn resume_command(&self, _config: &AgentConfig, _conversation: &str) -> Option<Vec<String>> {
+        None
+    }
+
     /// Why it cannot use an MCP server that it would be given, as far as its definition tells.
     fn refuses_server(&self, _name: &str, _server: &Value) -> Option<String> {
         None

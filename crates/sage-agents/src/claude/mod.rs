@@ -92,6 +92,10 @@ impl Agent for Claude {
         home::knows(config, conversation)
     }
 
+    fn resume_command(&self, config: &AgentConfig, conversation: &str) -> Option<Vec<String>> {
+        Some(config.typed("claude", &["HOME", "CLAUDE_CONFIG_DIR"], &["--resume", conversation]))
+    }
+
     fn used(&self, config: &AgentConfig, conversation: &str, cut: &CutTurn<'_>) -> Option<Recovered> {
         let mut tab = Tab::default();
         let recorded = home::recorded(config, conversation, cut.since_ms, cut.until_ms);

@@ -84,6 +84,10 @@ impl Agent for Codex {
         home(config, &[]).is_none_or(|home| rollout::find(&home, conversation).is_some())
     }
 
+    fn resume_command(&self, config: &AgentConfig, conversation: &str) -> Option<Vec<String>> {
+        Some(config.typed("codex", &["HOME", "CODEX_HOME"], &["resume", conversation]))
+    }
+
     fn has_heard(&self, config: &AgentConfig, conversation: &str, prompt: &str) -> bool {
         home(config, &[]).is_some_and(|home| rollout::mentions(&home, conversation, prompt))
     }

@@ -108,6 +108,7 @@ impl Chosen {
         let Work { run, step, key, attempt: number } = opened.call.clone();
         let started_ms = now_ms();
         opened.record.updated_ms = started_ms;
+        opened.record.cwd = Some(order.cwd.clone());
         if proposes && let Conversation::New { id } | Conversation::Fork { id, .. } = &order.conversation {
             opened.record.proposed = Some(id.clone());
         }

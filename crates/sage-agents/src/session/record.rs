@@ -1,5 +1,7 @@
 //! What is known about a session.
 
+use std::path::PathBuf;
+
 use sage_core::policy::FailureClass;
 use sage_core::port::Usage;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,9 @@ pub struct Record {
     /// The id that a conversation shall have which its agent has not told of yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed: Option<String>,
+    /// The directory that its agent last worked in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
     /// Turns before the conversation of now.
     #[serde(default)]
     pub begun_at: usize,
@@ -130,6 +135,7 @@ impl Record {
             updated_ms: now_ms,
             conversation: None,
             proposed: None,
+            cwd: None,
             begun_at: 0,
             parent: None,
             beside: None,

@@ -429,3 +429,44 @@ async fn codex_asks_a_person_while_it_plans_and_works_when_its_plan_is_approved(
     assert!(plan.contains("1. paint it") && plan.contains("Blue"), "{asked:#?}");
     assert_eq!(real.bench.read("made.txt"), "made\n");
 }
+
+/// The effort and the picture that a model was asked with.
+async fn is_asked_as_its_step_says(which: Which, picture: &str) -> Option<Value> {
+    use sage_core::digest::Digest;
+    use sage_core::port::{FileKind, PromptFile};
+    let mut real = Real::new(which, json!([{"text": "seen"}]))?;
+    let file = |path: &str, content: &[u8]| {
+        let (kind, _) = FileKind::of(content).unwrap();
+        PromptFile { path: path.into(), sha: Digest::of(content), kind, content: content.into() }
+    };
+    real.bench.call.files = vec![file("docs/a.md", b"the albatross"), file("shot.png", PICTURE)];
+    real.bench.call.params.insert("effort".into(), json!("high"));
+    real.run().await.succeeded();
+    let sent = real.llm.prompts().into_iter().find(|it| it.to_string().contains("the first task")).unwrap();
+    let text = sent.to_string();
+    assert!(text.contains("the albatross"), "{text}");
+    assert!(text.contains(picture), "{text}");
+    Some(sent)
+}
+
+/// A whole picture of four pixels.
+const PICTURE: &[u8] = &[
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
+    0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x08, 0x02, 0x00, 0x00, 0x00, 0xfd, 0xd4, 0x9a, 0x73, 0x00,
+    0x00, 0x00, 0x12, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0xc0, 0x00, 0xc2, 0x0c,
+    0xff, 0x81, 0x00, 0x00, 0x1f, 0xee, 0x05, 0xfb, 0x0b, 0xd9, 0x68, 0x8b, 0x00, 0x00, 0x00, 0x00, 0x49,
+    0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
+
+// covers: R16
+#[tokio::test]
+async fn codex_thinks_and_sees_as_its_step_says() {
+    let Some(sent) = is_asked_as_its_step_says(Which::Codex, "data:image/png;base64,").await else { return };
+    assert_eq!(sent.pointer("/reasoning/effort"), Some(&json!("high")), "{sent}");
+}
+
+// covers: R16
+#[tokio::test]
+async fn gemini_sees_the_files_of_its_step() {
+    is_asked_as_its_step_says(Which::Gemini, "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91Jpz").await;
+}

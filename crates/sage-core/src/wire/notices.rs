@@ -45,15 +45,18 @@ pub struct AllowanceView {
 }
 
 impl AllowanceView {
-    pub fn all(run: &Run) -> Vec<AllowanceView> {
-        let view = |(agent, it): (&str, &Allowance)| AllowanceView {
+    pub fn new(agent: &str, allowance: &Allowance) -> AllowanceView {
+        AllowanceView {
             agent: agent.to_string(),
-            window: it.window.clone(),
-            used_percent: it.used_percent,
-            resets_at: it.reset_at_ms.map(rfc3339),
-            warning: it.warning,
-        };
-        run.allowances().map(view).collect()
+            window: allowance.window.clone(),
+            used_percent: allowance.used_percent,
+            resets_at: allowance.reset_at_ms.map(rfc3339),
+            warning: allowance.warning,
+        }
+    }
+
+    pub fn all(run: &Run) -> Vec<AllowanceView> {
+        run.allowances().map(|(agent, allowance)| AllowanceView::new(agent, allowance)).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use super::catalog::Ready;
 use super::context::Context;
 use super::failure::Failure;
 use super::install;
+use super::notes::Note;
 
 /// No model, no network, no money.
 pub const OFFLINE: &str = "offline";
@@ -40,6 +41,13 @@ pub fn tell(ready: &Ready, settings: &Settings) {
         Some(agent) => eprintln!("agent: {agent}"),
         None => {}
     }
+}
+
+/// For a client that sees no first line: nothing is implemented without a model.
+pub fn offline_note(ready: &Ready, settings: &Settings) -> Option<Note> {
+    let is_offline = settings.agent.as_deref() == Some(OFFLINE) && needs_agent(ready);
+    let note = Note::new("agent `offline` analyses and drafts; it writes no code");
+    is_offline.then(|| note.hint("pass another one as `options.agent`; `sage agents` lists them"))
 }
 
 /// Also where code calls agents: whether it names them is seen when it does.

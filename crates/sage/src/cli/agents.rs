@@ -8,13 +8,16 @@ use std::time::Duration;
 use sage_agents::AgentConfig;
 use sage_agents::agent::{Agent, Auth, Capabilities, Fit, Probe, Tested, adapter};
 use sage_core::diagnostic::printable;
+use sage_core::wire::{AllowanceView, allowance_text};
+use sage_engine::clock::Clock;
 use serde::Serialize;
 use serde_json::json;
 
 use super::context::{self, Context};
 use super::failure::Failure;
 use super::table::print_table;
-use super::{install, print_json};
+use super::{allowances, install, print, print_json};
+use crate::display::text::clean;
 use crate::trust::Definition;
 
 /// For one agent; they are all asked at once.
@@ -45,6 +48,9 @@ pub struct Row {
     pub auth: Auth,
     pub capabilities: Capabilities,
     pub provider: Option<String>,
+    /// How much of its account is used, as far as runs of the project know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowances: Vec<AllowanceView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -97,12 +103,20 @@ impl Row {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let rows = probe_all(context)?;
+    let mut rows = probe_all(context)?;
+    let used = allowances::newest(&context.engine(), Clock::System.now_ms());
+    for row in &mut rows {
+        let own = used.get(&row.name).into_iter().flatten();
+        row.allowances = own.map(|allowance| AllowanceView::new(&row.name, allowance)).collect();
+    }
     if args.json {
         print_json(&json!({"type": "agents", "agents": rows}))?;
         return Ok(ExitCode::SUCCESS);
     }
     table(&rows);
+    for (agent, allowances) in &used {
+        allowances.iter().for_each(|it| print(format_args!("{}\n", clean(&allowance_text(agent, it)))));
+    }
     for row in &rows {
         row.hint.iter().for_each(|hint| eprintln!("hint: {}: {}", row.name, printable(hint)));
     }
@@ -142,6 +156,7 @@ fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) ->
         program: config.command.first().cloned().or(config.url),
         version: None,
         tested: None,
+        allowances: Vec::new(),
         auth: Auth::Unknown,
         hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
         name: config.name,
@@ -178,6 +193,7 @@ async fn row(context: &Context, config: AgentConfig) -> Row {
         hint: unfit(fit, tested, probe.hint),
         version: probe.version,
         tested: tested.map(Tested::range),
+        allowances: Vec::new(),
         auth: probe.auth,
         name: config.name,
         adapter: config.adapter,

@@ -1,6 +1,7 @@
-//! `sage init`: set up a project. Nothing that exists is overwritten.
+//! `sage init`: set up a project. Nothing that a person wrote or edited is overwritten.
 
 mod clients;
+mod slash;
 
 use std::io::Write;
 use std::path::Path;
@@ -55,7 +56,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     }
     types::write(&project.dir, None)
         .map_err(|error| Failure::failed(format!("cannot write the types of code: {error}")))?;
-    let told = clients::tell(&project.root)?;
+    let told = clients::tell(&project.root);
     written.extend(&told.written);
     let agents = install::found(&project.root);
     if args.json {
@@ -85,7 +86,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// True if it was written, false if it was there.
-pub fn create(path: &Path, text: &str) -> Result<bool, Failure> {
+fn create(path: &Path, text: &str) -> Result<bool, Failure> {
     match std::fs::File::create_new(path) {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;

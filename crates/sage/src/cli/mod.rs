@@ -1,7 +1,8 @@
 //! The command line: one file per command. Data on stdout, the rest on stderr.
 
-mod agent_choice;
+pub(crate) mod agent_choice;
 mod agents;
+mod allowances;
 pub(crate) mod answer;
 mod approvals;
 pub(crate) mod background;

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
+use sage_agents::AgentConfig;
+use sage_agents::agent::adapter;
 use sage_agents::session::{Record, SessionError, Store, TurnState};
 use sage_core::role::Role;
 use serde_json::{Value, json};
@@ -13,7 +15,7 @@ use super::context::Context;
 use super::failure::{Failure, Kind};
 use super::{print, print_json};
 use crate::command_line::sage;
-use crate::display::text::count_text;
+use crate::display::text::{argument, count_text};
 
 /// Carried along with every turn, more than this is worth a word: about 100 KB of text.
 const LARGE_TOKENS: u64 = 25_000;
@@ -101,7 +103,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             told(&create(context, &store, &agent, role.as_deref(), name)?, "created", json)
         }
         What::List { all, json } => list(&store, all, json),
-        What::Show { name, export, json } => show(&store, &name, export, json),
+        What::Show { name, export, json } => show(context, &store, &name, export, json),
         What::Resume { name, prompt, json } => {
             super::session_talk::resume(context, &store, &name, prompt, json)
         }
@@ -214,18 +216,45 @@ fn state(state: TurnState) -> &'static str {
     }
 }
 
-fn show(store: &Store, name: &str, export: Option<PathBuf>, json: bool) -> Result<ExitCode, Failure> {
+/// The agent's own command that goes on with the conversation, outside of Sage.
+pub fn resume_command(context: &Context, record: &Record) -> Option<String> {
+    let plain = |id: &&str| id.starts_with(|c: char| c.is_ascii_alphanumeric()) && argument(id) == **id;
+    let conversation = record.conversation.as_deref().filter(plain)?;
+    let cwd = record.cwd.as_deref().unwrap_or(&context.project.root);
+    if context.config.untrusted_agent(&record.agent).is_some() || !cwd.is_dir() {
+        return None;
+    }
+    let own = context.config.agents().remove(&record.agent);
+    let config = own.or_else(|| AgentConfig::built_in(&record.agent))?;
+    let words = adapter(&config.adapter)?.resume_command(&config, conversation)?;
+    let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
+    Some(format!("cd {} && {}", argument(&cwd.display().to_string()), words.join(" ")))
+}
+
+fn show(
+    context: &Context,
+    store: &Store,
+    name: &str,
+    export: Option<PathBuf>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let record = store.load(name)?;
     if let Some(dir) = export {
         return export_to(store, &record, &dir);
     }
+    let resume = resume_command(context, &record);
     if json {
-        print_json(&view(&record))?;
+        let mut view = view(&record);
+        view["resumeCommand"] = resume.into();
+        print_json(&view)?;
         return Ok(ExitCode::SUCCESS);
     }
     print(format_args!("{}\n", row(&record)));
     if let Some(conversation) = &record.conversation {
         print(format_args!("  conversation {conversation}\n"));
+    }
+    if let Some(command) = resume {
+        print(format_args!("  resume it in {}: {command}\n", record.agent));
     }
     if let Some(parent) = &record.parent {
         print(format_args!("  forked from {} after {} turns\n", parent.session, parent.turns));

@@ -5,9 +5,8 @@ use sage_core::event::{Frozen, PauseReason};
 use sage_core::policy::FailureClass;
 use sage_core::run::{Run, State, Status, StepId};
 use sage_core::verdict::Verdict;
-use sage_core::wire::failed_steps;
+use sage_core::wire::{failed_steps, outputs};
 
-use super::outcome;
 use super::summary::asking_steps;
 use super::text::{Line, Tone};
 use super::walk;
@@ -135,7 +134,7 @@ fn after_success(run: &Run) -> Vec<(String, &'static str)> {
         commands.push((sage("agents").into(), "shows who could do the rest"));
     }
     // Named operations give reports; where no file has them, here they are.
-    if outcome::written(run).is_empty() && has(&|name| name.contains('.')) {
+    if outputs(run).is_empty() && has(&|name| name.contains('.')) {
         commands.push((sage("result").arg(&run.feature).into(), "prints what the steps found"));
     }
     commands

@@ -1,10 +1,8 @@
 //! What a run leaves behind: files that its steps wrote, and tasks that they left open.
 
-use std::collections::BTreeSet;
-
-use sage_core::run::{Output, Run, Status, Work};
+use sage_core::run::{Run, Status, Work};
 use sage_core::verdict::Verdict;
-use sage_core::wire::notices;
+use sage_core::wire::{notices, outputs};
 
 use super::text::{Line, Tone, plural};
 
@@ -12,25 +10,14 @@ use super::text::{Line, Tone, plural};
 const LISTED: usize = 5;
 
 pub(super) fn lines(run: &Run) -> Vec<Line> {
-    let mut page = file_lines(&written(run));
+    let mut page = file_lines(&outputs(run));
     page.extend(aside_lines(run));
     page.extend(open_lines(run));
     page
 }
 
-/// Files that `output` named, in the order of the steps.
-pub(super) fn written(run: &Run) -> Vec<&str> {
-    let mut seen = BTreeSet::new();
-    let leaves = run.live_steps().filter(|step| step.children.is_none());
-    let files = leaves.flat_map(|step| match step.output.as_deref() {
-        Some(Output::Leaf { artifacts, .. }) => artifacts.as_slice(),
-        _ => &[],
-    });
-    files.map(String::as_str).filter(|file| seen.insert(*file)).collect()
-}
-
-fn file_lines(files: &[&str]) -> Vec<Line> {
-    let line = |(at, file): (usize, &&str)| {
+fn file_lines(files: &[String]) -> Vec<Line> {
+    let line = |(at, file): (usize, &String)| {
         Line::of(Tone::Dim, if at == 0 { "  wrote " } else { "        " }).with(Tone::Plain, file)
     };
     let mut page: Vec<Line> = files.iter().take(LISTED).enumerate().map(line).collect();

@@ -31,6 +31,23 @@ fn the_real_claude_and_codex_think_as_much_as_their_step_says() {
 
 // covers: R16
 #[test]
+fn the_real_claude_is_the_agent_that_its_step_names() {
+    let model = FakeLlm::start(json!([{"text": "done"}])).unwrap();
+    let Some(sage) = project(&model, &template("claude", "agentType: critic")) else { return };
+    let critic = "---\nname: critic\ndescription: Finds faults\ntools: Read\n---\nSpare no albatross.\n";
+    sage.write(".claude/agents/critic.md", critic);
+    sage.sage("run x -t t --quiet").exit(0);
+    let sent = model.prompts()[0].clone();
+    assert!(sent["system"].to_string().contains("Spare no albatross."), "{}", sent["system"]);
+    let tools: Vec<&str> =
+        sent["tools"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(tools.contains(&"Read") && !tools.contains(&"Write"), "{tools:?}");
+    sage.write(".sage/templates/t.yaml", template("claude", "agentType: nobody"));
+    sage.sage("run y -t t").exit(1).stdout_has("nobody");
+}
+
+// covers: R16
+#[test]
 fn a_model_thinks_as_much_as_its_step_says() {
     for (api, pointer, told) in [
         ("anthropic", "/output_config/effort", "max"),

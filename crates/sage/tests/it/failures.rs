@@ -370,6 +370,12 @@ fn the_use_of_an_account_is_shown_before_it_is_used_up() {
     };
     assert_eq!((&of("claude")["usedPercent"], &of("claude")["warning"]), (&json!(87), &json!(true)));
     assert_eq!((&of("codex")["usedPercent"], &of("codex")["window"]), (&json!(62), &json!("5-hour")));
+    let agents = sage.sage("agents").exit(0);
+    agents.stdout_has(warning).stdout_has("codex has used 62% of its 5-hour limit");
+    let listed = sage.sage("agents --json").exit(0).json()["agents"].clone();
+    let row =
+        |agent: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == agent).unwrap().clone();
+    assert_eq!((&row("codex")["allowances"][0], row("gemini").get("allowances")), (&of("codex"), None));
 }
 
 // covers: R17, S4

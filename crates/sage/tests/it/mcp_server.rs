@@ -7,6 +7,7 @@ mod inbox;
 mod notices;
 mod others;
 mod place;
+mod room;
 mod waiting;
 mod workflows;
 

@@ -1,6 +1,6 @@
 //! What `sage init` tells other programs of Sage: the slash command of Claude Code, the server in `.mcp.json`.
 //!
-//! Both belong to the user: what is there stays, byte for byte where nothing has to be added.
+//! Both belong to the user: an edited file stays, byte for byte where nothing has to be added.
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,8 @@ use sage_fence::Fence;
 use serde_json::{Map, Value, json};
 
 use super::super::config::MAX_BYTES;
-use super::super::failure::Failure;
-use super::create;
+use super::slash::{self, COMMAND, Slash};
 
-pub const COMMAND: &str = ".claude/commands/sage.workflow.md";
-const COMMAND_TEXT: &str = include_str!("sage.workflow.md");
 const FILE: &str = ".mcp.json";
 const SERVERS: &str = "mcpServers";
 const NAME: &str = "sage";
@@ -29,18 +26,17 @@ pub struct Told {
     pub notes: Vec<String>,
 }
 
-pub fn tell(root: &Path) -> Result<Told, Failure> {
+pub fn tell(root: &Path) -> Told {
     let mut told = Told::default();
     let fence = Fence::new(root);
     // A clone may bring links that lead out of it.
     let place = |path: &str| fence.locate(Path::new(path)).map_err(|refused| refused.to_string());
-    let command = root.join(COMMAND);
-    let folder = place(COMMAND).and_then(|_| {
-        command.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| error.to_string())
-    });
-    match folder {
-        Ok(()) if create(&command, COMMAND_TEXT)? => told.written.push(COMMAND),
-        Ok(()) => {}
+    match place(COMMAND).and_then(|_| slash::write(&root.join(COMMAND)).map_err(|error| error.to_string())) {
+        Ok(Slash::Written) => told.written.push(COMMAND),
+        Ok(Slash::Current) => {}
+        Ok(Slash::Edited) => told.notes.push(format!(
+            "{COMMAND} was edited and is left as it is; delete it and run `sage init` to get the current one"
+        )),
         Err(error) => told.notes.push(format!("{COMMAND} was not written: {error}")),
     }
     match place(FILE).and_then(|_| merge(&root.join(FILE))) {
@@ -48,7 +44,7 @@ pub fn tell(root: &Path) -> Result<Told, Failure> {
         Ok(false) => {}
         Err(why) => told.notes.push(format!("{FILE} is left as it is: {why}")),
     }
-    Ok(told)
+    told
 }
 
 /// True if the server was added. A file that is not understood is not touched.
@@ -75,9 +71,10 @@ fn merge(path: &Path) -> Result<bool, String> {
 }
 
 /// Whole or not at all. A link is followed: the file that it names is the project's.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let temporary = path.with_extension("json.sage-new");
+    let mut temporary = path.clone().into_os_string();
+    temporary.push(".sage-new");
     let keep_mode = |from: &Path| {
         std::fs::metadata(from).and_then(|meta| std::fs::set_permissions(&temporary, meta.permissions()))
     };

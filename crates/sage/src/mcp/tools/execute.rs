@@ -14,6 +14,7 @@ use super::super::call::{Call, MAX_WAIT_MS};
 use super::super::error::{Code, ToolError, given};
 use super::outcome;
 use super::take::after_owner;
+use crate::cli::agent_choice;
 use crate::cli::background;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
@@ -97,6 +98,7 @@ fn start(context: &Context, wish: Wish) -> Result<Vec<Note>, ToolError> {
     let mut notes = problems.warnings;
     notes.extend(prepare::check(context, &prepared)?);
     notes.extend(prepared.notes);
+    notes.extend(agent_choice::offline_note(&prepared.ready, &prepared.request.settings));
     let (engine, request) = (context.engine(), prepared.request);
     let (record, notices) =
         after_owner(&engine, wish.feature.slug(), || engine.start_detached(request.clone()))?;

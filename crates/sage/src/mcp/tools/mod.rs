@@ -3,6 +3,7 @@
 mod cancel;
 mod code;
 mod execute;
+mod fit;
 mod handoff;
 mod inbox;
 mod list;

@@ -8,22 +8,25 @@ use sage_core::policy::FailureClass;
 use sage_core::run::{Run, Status};
 use sage_core::template::Kind;
 use sage_core::verdict::Verdict;
-use sage_core::wire::{self, Progress, Summary, failed_steps};
+use sage_core::wire::{self, Progress, Summary, failed_steps, outputs};
 use sage_engine::clock::Clock;
 use sage_engine::open::Snapshot;
+use sage_engine::tokens;
 use serde_json::{Value, json};
 
 use super::super::answer::Answer;
 use super::super::error::{Code, ToolError, call_text, cut};
+use super::fit::fit;
 use crate::cli::context::Context;
 use crate::cli::notes::Note;
 use crate::cli::{drive, questions};
 
-/// Of a summary; the whole results are there page by page.
-const MAX_BYTES: usize = 48_000;
-/// A result that may stay in a summary that is too large.
-const SMALL_BYTES: usize = 1_000;
-const PREVIEW_CHARS: usize = 300;
+/// Of the text, and of a text that has more tokens than usual.
+const TEXT_CHARS: usize = 1_200;
+const DENSE_CHARS: usize = 300;
+const TEXT_TOKENS: u64 = 500;
+/// Of an error's code and hint, and of a feature's name in it.
+const ERROR_TOKENS: u64 = 300;
 /// Errors and notices that the text tells; the structured content has all of them.
 const TOLD: usize = 5;
 
@@ -50,11 +53,23 @@ pub fn answer(
     if let Some(from) = resumed_from {
         value["resumedFrom"] = from;
     }
-    shorten(&mut value, &run.feature);
     match outside(run) {
-        Some(error) => Err(error.with(value)),
-        None => Ok(Answer::new(value, text(snapshot, &notices))),
+        Some(error) => {
+            // The structured content has the message, too.
+            let told = tokens::count(error.message()) * 2 + ERROR_TOKENS;
+            fit(&mut value, &run.feature, told);
+            Err(error.with(value))
+        }
+        None => {
+            let text = dense(text(snapshot, &notices));
+            fit(&mut value, &run.feature, tokens::count(&text));
+            Ok(Answer::new(value, text))
+        }
     }
+}
+
+fn dense(text: String) -> String {
+    if tokens::count(&text) > TEXT_TOKENS { cut(&text, DENSE_CHARS) } else { text }
 }
 
 /// What a client that shows only text needs to know.
@@ -81,7 +96,13 @@ fn text(snapshot: &Snapshot, notices: &[String]) -> String {
     };
     let below = |lines: &[String]| lines.iter().take(TOLD).map(|it| format!("\n{it}")).collect::<String>();
     let wrong: Vec<String> = wire::errors(run).into_iter().chain(wire::reasons(run)).collect();
-    cut(&format!("{head}; {next}{}{}", below(notices), below(&wrong)), 2_000)
+    let files = outputs(run);
+    let wrote = match files.as_slice() {
+        [] => String::new(),
+        files if files.len() <= TOLD => format!("\nwrote {}", files.join(", ")),
+        files => format!("\nwrote {} and {} more", files[..TOLD].join(", "), files.len() - TOLD),
+    };
+    cut(&format!("{head}; {next}{wrote}{}{}", below(notices), below(&wrong)), TEXT_CHARS)
 }
 
 /// A cause that lies outside of the workflow.
@@ -103,7 +124,7 @@ fn outside(run: &Run) -> Option<ToolError> {
         }
         Status::Finished(Verdict::Failed) => {
             let (code, what) = failed_by(run)?;
-            let message = format!("`{}` failed: {what}", run.feature);
+            let message = dense(cut(&format!("`{}` failed: {what}", run.feature), TEXT_CHARS));
             Some(ToolError::new(code, message).hint(format!("{} tries again what failed", resume())))
         }
         _ => None,
@@ -124,24 +145,4 @@ fn failed_by(run: &Run) -> Option<(Code, String)> {
         };
         Some((code, format!("{}: {} ({})", step.path, failure.message, failure.class.name())))
     })
-}
-
-/// Large results become pointers; a model's context is not the place for them.
-fn shorten(value: &mut Value, feature: &str) {
-    if value.to_string().len() <= MAX_BYTES {
-        return;
-    }
-    for phase in value["results"]["phases"].as_array_mut().into_iter().flatten() {
-        let id = phase["phaseId"].as_str().unwrap_or_default().to_string();
-        for (operation, result) in phase["results"].as_object_mut().into_iter().flatten() {
-            let text = result.to_string();
-            if text.len() > SMALL_BYTES {
-                let whole = json!({"feature": feature, "step": format!("{id}/{operation}")});
-                *result = json!({
-                    "omitted": true, "bytes": text.len(), "preview": cut(&text, PREVIEW_CHARS),
-                    "read": format!("sage_result {whole}"),
-                });
-            }
-        }
-    }
 }

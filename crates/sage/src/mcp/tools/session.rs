@@ -10,7 +10,7 @@ use super::super::call::Call;
 use super::super::error::{Code, ToolError, cut};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::session::{create, view};
+use crate::cli::session::{create, resume_command, view};
 use crate::display::text::plural;
 
 /// Of one prompt or answer.
@@ -50,7 +50,7 @@ pub async fn call(call: &Call, mut args: Args) -> Result<Answer, ToolError> {
         "show" => {
             let (name, turn) = (args.needed("name")?, args.number("turn", 1, u64::from(u32::MAX))?);
             args.finish()?;
-            call.blocking(move |context| show(&store(context), &name, turn)).await
+            call.blocking(move |context| show(context, &name, turn)).await
         }
         _ => {
             let all = args.flag("all", false)?;
@@ -97,10 +97,12 @@ fn brief(mut session: Value) -> Value {
     session
 }
 
-fn show(store: &Store, name: &str, turn: Option<u64>) -> Result<Answer, ToolError> {
+fn show(context: &Context, name: &str, turn: Option<u64>) -> Result<Answer, ToolError> {
+    let store = store(context);
     let record = store.load(name).map_err(failed)?;
     let Some(number) = turn else {
         let mut session = view(&record);
+        session["resumeCommand"] = resume_command(context, &record).into();
         if let Some(turns) = session["turns"].as_array_mut() {
             let older = turns.len().saturating_sub(MAX_TURNS);
             turns.drain(..older);
