@@ -4,7 +4,7 @@
 //! |--------------------|--------------------------------|---------------------------|------------------|
 //! | `claude`           | in the prompt                  | image blocks              | document blocks  |
 //! | `codex`            | in the prompt                  | `--image`                 | by path          |
-//! | ACP                | resources, or in the prompt    | image blocks, or by path  | by path          |
+//! | ACP                | in the prompt                  | image blocks, or by path  | by path          |
 //! | `llm`              | in the prompt                  | image blocks              | file blocks      |
 //! | `command`, others  | by path: `files` of `SAGE_INPUT`                                                |
 //!

@@ -116,8 +116,8 @@ impl Dialog<'_> {
             self.hear_history_out().await;
         }
         let offered = Offered::read(&answer);
-        self.set_up(&session, &offered).await?;
-        self.set_effort(&session, &offered).await?;
+        let of_model = self.set_up(&session, &offered).await?;
+        self.set_effort(&session, of_model.as_ref().unwrap_or(&offered)).await?;
         Ok(Some((session, agent.agent_capabilities)))
     }
 
@@ -201,7 +201,8 @@ impl Dialog<'_> {
         Ok(id.to_string())
     }
 
-    async fn set_up(&self, session: &str, offered: &Offered) -> Result<(), Silence> {
+    /// What is offered after another model was chosen, where the agent says so.
+    async fn set_up(&self, session: &str, offered: &Offered) -> Result<Option<Offered>, Silence> {
         let planning = offered.plan_mode(session).filter(|_| self.order.plans);
         if self.order.plans && planning.is_none() {
             let name = &self.order.config.name;
@@ -209,20 +210,23 @@ impl Dialog<'_> {
         }
         // Some agents have both, some one mode for either.
         for change in offered.mode(session, self.order.access).into_iter().chain(planning) {
-            self.set(change).await?.unwrap_or_else(|error| {
+            if let Err(error) = self.set(change).await? {
                 self.feed.note(&format!("the mode cannot be set: {}", error.message));
-            });
+            }
         }
         if self.order.agent_type.is_some() {
             self.feed.note("`agentType` is only for claude");
         }
         self.ears.heard().told.model = self.order.model.clone().or_else(|| offered.current_model());
-        let Some(wanted) = &self.order.model else { return Ok(()) };
+        let Some(wanted) = &self.order.model else { return Ok(None) };
         let Some(change) = offered.model(session, wanted) else {
             self.feed.note(&format!("the agent leaves no choice of a model; `{wanted}` is not set"));
-            return Ok(());
+            return Ok(None);
         };
-        let Err(error) = self.set(change).await? else { return Ok(()) };
+        let error = match self.set(change).await? {
+            Ok(answer) => return Ok(answer.get("configOptions").map(|_| Offered::read(&answer))),
+            Err(error) => error,
+        };
         let name = &self.order.config.name;
         let models = offered.models().join(", ");
         let why = &error.message;
@@ -235,21 +239,23 @@ impl Dialog<'_> {
     async fn set_effort(&self, session: &str, offered: &Offered) -> Result<(), Silence> {
         if let Some(wanted) = &self.order.effort {
             match offered.effort(session, wanted) {
-                Some(change) => self.set(change).await?.unwrap_or_else(|error| {
-                    self.feed.note(&format!("`effort` cannot be set: {}", error.message));
-                }),
+                Some(change) => {
+                    if let Err(error) = self.set(change).await? {
+                        self.feed.note(&format!("`effort` cannot be set: {}", error.message));
+                    }
+                }
                 None => self.feed.note("the agent leaves no choice of `effort`"),
             }
         }
         Ok(())
     }
 
-    async fn set(&self, (method, params): Change) -> Result<Result<(), Error>, Silence> {
+    async fn set(&self, (method, params): Change) -> Result<Result<Value, Error>, Silence> {
         let request = UntypedMessage::new(method, params);
         let request = request.map_err(|error| Silence::Miss(failure::miss(&error)))?;
         match self.ask(request).await {
             Err(error) if gone(&error) => Err(Silence::Gone),
-            answer => Ok(answer.map(drop)),
+            answer => Ok(answer),
         }
     }
 

@@ -23,6 +23,17 @@ pub(super) fn names(project: &Path) -> Vec<String> {
     names
 }
 
+/// Why an agent is none of those that Claude Code has; one of a plugin is `plugin:name`.
+pub(super) fn unknown(wanted: &str, known: &[String]) -> Option<String> {
+    let is = |name: &String| {
+        let own = name.rsplit(':').next().unwrap_or_default();
+        name.eq_ignore_ascii_case(wanted) || own.eq_ignore_ascii_case(wanted)
+    };
+    // Old versions do not say which they have.
+    (!known.is_empty() && !known.iter().any(is))
+        .then(|| format!("Claude Code has no agent `{wanted}` (`agentType`); it has {}", known.join(", ")))
+}
+
 fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "md")
 }
@@ -64,6 +75,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    // covers: R16
+    #[test]
+    fn an_agent_that_is_not_there_is_told_with_those_that_are() {
+        let known = ["Explore".to_string(), "tools:critic".to_string()];
+        assert_eq!(
+            (unknown("explore", &known), unknown("critic", &known), unknown("x", &[])),
+            (None, None, None)
+        );
+        let why = unknown("nobody", &known).unwrap();
+        assert_eq!(why, "Claude Code has no agent `nobody` (`agentType`); it has Explore, tools:critic");
+    }
 
     // covers: R16
     #[test]

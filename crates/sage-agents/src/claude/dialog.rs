@@ -7,6 +7,7 @@ use sage_core::port::{Permission, PermissionAsk, Stage, Stop, StopSignal, Usage}
 use serde_json::Value;
 
 use super::access;
+use super::agent_type;
 use super::argv::retries_itself;
 use super::asks::Asks;
 use super::channel::Channel;
@@ -119,7 +120,7 @@ impl<'a> Dialog<'a> {
         }
         self.transcript.take(&line.event);
         match line.event {
-            Event::Init { servers, .. } => self.init(servers),
+            Event::Init { servers, agents, .. } => self.init(servers, agents),
             Event::Said { blocks, below, .. } => {
                 self.has_subagents |= below;
                 self.said(blocks);
@@ -200,11 +201,13 @@ impl<'a> Dialog<'a> {
         }
     }
 
-    fn init(&mut self, servers: Vec<Server>) {
+    /// What is missing is known only now: some tokens may be lost by it.
+    fn init(&mut self, servers: Vec<Server>, agents: Vec<String>) {
         self.channel.set_working();
-        // Only where they could not be asked for before: some tokens may be lost by it.
+        let wanted = self.order.agent_type.as_deref();
+        self.transcript.unknown_agent = wanted.and_then(|name| agent_type::unknown(name, &agents));
         self.transcript.lost_servers = self.lost(servers);
-        if !self.transcript.lost_servers.is_empty() {
+        if !self.transcript.lost_servers.is_empty() || self.transcript.unknown_agent.is_some() {
             self.channel.interrupt();
         }
     }

@@ -22,6 +22,8 @@ pub enum Event {
     /// The turn begins.
     Init {
         servers: Vec<Server>,
+        /// Its own agents, by name.
+        agents: Vec<String>,
         model: Option<String>,
     },
     Said {
@@ -110,7 +112,8 @@ fn event(value: &mut Value) -> Event {
     match (text(&value["type"]).as_str(), text(&value["subtype"]).as_str()) {
         ("system", "init") => {
             let model = value["model"].as_str().map(str::to_string);
-            Event::Init { servers: servers(&value["mcp_servers"]), model }
+            let agents = value["agents"].as_array().into_iter().flatten().map(text).collect();
+            Event::Init { servers: servers(&value["mcp_servers"]), agents, model }
         }
         ("system", "api_retry") => {
             let kind = text(&value["error"]);

@@ -29,6 +29,10 @@ pub fn judge(
     shape: Option<&Shape>,
 ) -> Result<Value, Miss> {
     match transcript.ending() {
+        // Another agent did the work.
+        Some(_) if transcript.unknown_agent.is_some() => {
+            Err(Miss::invalid(transcript.unknown_agent.clone().unwrap_or_default()))
+        }
         Some(ending) if ending.ok && limit_reached(ending).is_some() => {
             Err(api(&fault(ending, transcript), None, transcript))
         }

@@ -21,6 +21,8 @@ pub struct Transcript {
     pub limit: Option<Option<u64>>,
     /// MCP servers without which the turn makes no sense.
     pub lost_servers: Vec<Server>,
+    /// Why it is not the agent that its step names.
+    pub unknown_agent: Option<String>,
     pub context_tokens: Option<u64>,
     /// What was seen of its responses.
     pub tab: Tab,

@@ -259,6 +259,7 @@ fn abilities(row: &Row) -> String {
         (can.plans, "plan"),
         (can.effort, "effort"),
         (can.agent_types, "agentType"),
+        (can.project, "project"),
         (can.mcp, "mcp"),
     ];
     let words: Vec<&str> = words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect();

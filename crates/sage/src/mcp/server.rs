@@ -25,6 +25,9 @@ const AT_ONCE: usize = 16;
 
 const INSTRUCTIONS: &str = "\
 Sage runs workflows of AI agents on this machine, in the background, and never loses their work.
+Templates: feature (something new), bugfix, enhancement, audit (a report), delivery (with critique, checks and
+documentation), swarm (parallel implementers), and the project's own. Steps that name no agent are done by `offline`,
+which drafts documents and writes no code; `options.agent` names another.
 Start one with sage_workflow_execute; while it says `running`, call sage_workflow_status with waitMs 40000.
 `paused` means that it waits: sage_inbox lists its questions and asks the user, who alone can answer them.
 A run outlives this connection; nothing that is finished runs again after sage_workflow_resume.

@@ -43,7 +43,7 @@ fn the_real_claude_is_the_agent_that_its_step_names() {
         sent["tools"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
     assert!(tools.contains(&"Read") && !tools.contains(&"Write"), "{tools:?}");
     sage.write(".sage/templates/t.yaml", template("claude", "agentType: nobody"));
-    sage.sage("run y -t t").exit(1).stdout_has("nobody");
+    sage.sage("run y -t t").exit(1).stdout_has("Claude Code has no agent `nobody` (`agentType`); it has ");
 }
 
 // covers: R16
@@ -80,6 +80,9 @@ fn what_an_agent_cannot_do_is_said_before_the_run() {
     let sage = Sage::new().template("t", &template("offline", "effort: high"));
     sage.sage("run x -t t")
         .stderr_has("agent `offline` thinks as much as it always does: `effort` is not used");
+    let sage = Sage::new().template("t", &template("offline", "files: [a.md]"));
+    sage.sage("run x -t t --dry-run")
+        .stderr_has("agent `offline` looks at the project by itself: `files` is not used");
     let sage = Sage::new()
         .template("t", &template("gemini", "effort: high").replace("go,", "go, fallback: offline,"));
     sage.sage("run x -t t --dry-run").exit(0).stderr_has("agent `gemini` thinks as much as it always does");

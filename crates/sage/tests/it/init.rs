@@ -66,6 +66,9 @@ fn the_command_knows_every_template_and_every_option() {
     let templates: Vec<&&str> = cells.iter().filter(|cell| !cell.starts_with("--")).collect();
     assert_eq!(templates.len(), known.len(), "{templates:?}");
     let client = Client::start(&sage, BOTH[0]);
+    let instructions = client.about["instructions"].as_str().unwrap();
+    known.iter().for_each(|name| assert!(instructions.contains(name), "{name}"));
+    assert!(instructions.contains("writes no code"), "{instructions}");
     let tool = client.tools.iter().find(|tool| tool["name"] == "sage_workflow_execute").unwrap();
     let options = tool["inputSchema"]["properties"]["options"]["properties"].as_object().unwrap();
     for option in options.keys() {

@@ -96,12 +96,12 @@ mod tests {
     // covers: R24, R17
     #[test]
     fn a_server_keeps_its_place_and_its_keys_stay_names() {
-        let root = Path::new("/work/shop");
+        let root = Path::new("/srv/shop");
         let own = json!({"command": "./tools/db", "args": ["-x"], "env": {"KEY": "${DB_KEY}"}, "inherit": ["PAT*"]});
         let given = handed(&own, root);
         assert_eq!(
             (&given["command"], &given["env"]["KEY"]),
-            (&json!("/work/shop/./tools/db"), &json!("${DB_KEY}"))
+            (&json!("/srv/shop/./tools/db"), &json!("${DB_KEY}"))
         );
         assert_eq!(given["env"]["PATH"], "${PATH}", "{given}");
         assert!(given["inherit"].is_null());

@@ -16,7 +16,7 @@ const READS_PARAMS: [&str; 2] = ["command", "foreign"];
 
 pub fn check(it: &Use<'_>, agent: &AgentConfig) -> Result<(), Failure> {
     let can = abilities(agent);
-    let wants = |name: &str| it.operation.params.get(name).is_some_and(|value| is_wanted(name, value));
+    let wants = |name: &str| it.operation.params.get(name).is_some_and(is_wanted);
     let refused = [
         (wants("mode") && !can.plans, "has no plan mode (`mode: plan`)"),
         (wants("agentType") && !can.agent_types, "has no agents of its own (`agentType`)"),
@@ -37,20 +37,20 @@ pub fn check(it: &Use<'_>, agent: &AgentConfig) -> Result<(), Failure> {
 /// What the agent does not heed, without harm to the result.
 pub fn notes(it: &Use<'_>, agent: &AgentConfig) -> Vec<Note> {
     let can = abilities(agent);
-    let wants = |name: &str| it.operation.params.get(name).is_some_and(|value| is_wanted(name, value));
+    let wants = |name: &str| it.operation.params.get(name).is_some_and(is_wanted);
     let reads = READS_PARAMS.contains(&agent.adapter.as_str());
     let ignored = [
         (wants("effort") && !can.effort && !reads, "thinks as much as it always does: `effort` is not used"),
         (wants("questions") && !can.questions && !reads, "cannot ask a person: `questions` is not used"),
+        (wants("files") && agent.adapter == OFFLINE, "looks at the project by itself: `files` is not used"),
     ];
     let note = |why: &str| Note::new(format!("step `{}`: {}agent `{}` {why}", it.path, it.role, it.name));
     ignored.iter().filter(|(is_ignored, _)| *is_ignored).map(|(_, why)| note(why)).collect()
 }
 
 /// `false`, nothing and an empty list ask for nothing.
-fn is_wanted(name: &str, value: &Value) -> bool {
-    let empty = value.as_array().is_some_and(Vec::is_empty);
-    !(value.is_null() || *value == false || (empty && name != "files"))
+fn is_wanted(value: &Value) -> bool {
+    !(value.is_null() || *value == false || value.as_array().is_some_and(Vec::is_empty))
 }
 
 fn abilities(agent: &AgentConfig) -> Capabilities {
