@@ -430,8 +430,8 @@ async fn codex_asks_a_person_while_it_plans_and_works_when_its_plan_is_approved(
     assert_eq!(real.bench.read("made.txt"), "made\n");
 }
 
-/// The effort and the picture that a model was asked with.
-async fn is_asked_as_its_step_says(which: Which, model: Option<&str>, picture: &str) -> Option<Value> {
+/// What a model was asked: with the files of the step, its effort, and a model that the agent offers if it `chooses`.
+async fn is_asked_as_its_step_says(which: Which, chooses: bool, picture: &str) -> Option<Value> {
     use sage_core::digest::Digest;
     use sage_core::port::{FileKind, PromptFile};
     let mut real = Real::new(which, json!([{"text": "seen"}]))?;
@@ -441,13 +441,19 @@ async fn is_asked_as_its_step_says(which: Which, model: Option<&str>, picture: &
     };
     real.bench.call.files = vec![file("docs/a.md", b"the albatross"), file("shot.png", PICTURE)];
     real.bench.call.params.insert("effort".into(), json!("high"));
-    real.bench.call.model = model.map(str::to_string);
+    if chooses {
+        real.bench.call.model = Some("none".into());
+        let refused = real.run().await.failed(FailureClass::Invalid);
+        let offered = refused.message.split_once("it offers: ").unwrap().1;
+        // The first is the one that it has, of which it knows nothing.
+        real.bench.call.model = offered.split(", ").nth(1).map(str::to_string);
+        real.again();
+    }
     real.run().await.succeeded();
     let sent = real.llm.prompts().into_iter().find(|it| it.to_string().contains("the first task")).unwrap();
     let text = sent.to_string();
     assert!(text.contains("the albatross"), "{text}");
     assert!(text.contains(picture), "{text}");
-    println!("{}", real.bench.read(".scratch/agent.log"));
     Some(sent)
 }
 
@@ -463,15 +469,14 @@ const PICTURE: &[u8] = &[
 // covers: R16
 #[tokio::test]
 async fn codex_thinks_and_sees_as_its_step_says() {
-    let Some(sent) = is_asked_as_its_step_says(Which::Codex, Some("gpt-5.4"), "data:image/png;base64,").await
-    else {
+    let Some(sent) = is_asked_as_its_step_says(Which::Codex, true, "data:image/png;base64,").await else {
         return;
     };
-    assert_eq!(sent.pointer("/reasoning/effort"), Some(&json!("high")));
+    assert_eq!(sent.pointer("/reasoning/effort"), Some(&json!("high")), "{}", sent["reasoning"]);
 }
 
 // covers: R16
 #[tokio::test]
 async fn gemini_sees_the_files_of_its_step() {
-    is_asked_as_its_step_says(Which::Gemini, None, "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91Jpz").await;
+    is_asked_as_its_step_says(Which::Gemini, false, "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91Jpz").await;
 }
