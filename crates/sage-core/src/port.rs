@@ -100,6 +100,9 @@ pub struct StepCx {
     pub crowd: Crowd,
     /// What models cost, for agents that do not say so themselves.
     pub prices: Arc<PriceTable>,
+    /// A budget limits the attempt: where the agent allows it, no request begins before the engine has counted the last
+    /// response.
+    pub capped: bool,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 

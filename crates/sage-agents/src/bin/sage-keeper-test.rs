@@ -76,6 +76,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         questions: Default::default(),
         crowd: Default::default(),
         prices: Default::default(),
+        capped: false,
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

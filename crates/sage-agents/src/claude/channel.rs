@@ -12,6 +12,7 @@ use crate::talk::Mouth;
 /// Names of our requests: their answers carry them.
 pub const SERVERS: &str = "sage-servers";
 const INTERRUPT: &str = "sage-interrupt";
+const HOLD: &str = "sage-hold";
 
 #[derive(Debug)]
 pub struct Channel {
@@ -60,6 +61,18 @@ impl Channel {
             Permission::Deny { message } => json!({"behavior": "deny", "message": message}),
         };
         self.respond(json!({"subtype": "success", "request_id": id, "response": response}));
+    }
+
+    /// From now on the program asks before each use of a tool, also of one that is allowed: `Event::Holds`.
+    pub fn hold_tools(&self) {
+        let hooks = json!({"PreToolUse": [{"hookCallbackIds": [HOLD]}]});
+        let request = json!({"subtype": "initialize", "hooks": hooks});
+        self.say(&json!({"type": "control_request", "request_id": HOLD, "request": request}));
+    }
+
+    /// The tool that `id` is about may be used, as far as this is concerned: permission is asked for separately.
+    pub fn pass(&self, id: &str) {
+        self.respond(json!({"subtype": "success", "request_id": id, "response": {}}));
     }
 
     /// A question that nobody here understands gets an answer, too: it must not hang.

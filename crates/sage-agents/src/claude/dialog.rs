@@ -11,7 +11,9 @@ use super::asks::Asks;
 use super::channel::Channel;
 use super::counted;
 use super::event::{Block, Event, Line, Server};
+use super::gate::Gate;
 use super::home::Subagents;
+use super::shape::Shape;
 use super::transcript::Transcript;
 use crate::agent::{Feed, Order, Reach};
 use crate::attempt::Attempt;
@@ -28,9 +30,11 @@ pub struct Dialog<'a> {
     order: &'a Order,
     feed: &'a Feed,
     reach: Reach,
+    capped: bool,
     stop: StopSignal,
     channel: Arc<Channel>,
     asks: Asks,
+    gate: Gate,
     lines: Lines,
     cap_bytes: usize,
     transcript: Transcript,
@@ -55,9 +59,11 @@ impl<'a> Dialog<'a> {
             order,
             feed,
             reach: Reach::of(attempt, order),
+            capped: attempt.cx.capped,
             stop: attempt.cx.stop.clone(),
             channel: Arc::clone(channel),
             asks: Asks::default(),
+            gate: Gate::new(order.schema.as_ref().filter(|_| attempt.cx.capped).map(Shape::of)),
             lines: Lines::new(cap_bytes),
             cap_bytes,
             transcript: Transcript::new(counted(&order.conversation)),
@@ -70,6 +76,9 @@ impl<'a> Dialog<'a> {
     }
 
     pub fn begin(&mut self) {
+        if self.capped {
+            self.channel.hold_tools();
+        }
         if self.order.mcp_servers.is_empty() {
             return self.channel.user(&self.order.prompt);
         }
@@ -107,6 +116,9 @@ impl<'a> Dialog<'a> {
             Event::Init { servers, .. } => self.init(servers),
             Event::Said { blocks, below, .. } => {
                 self.has_subagents |= below;
+                if !below {
+                    self.gate.said(&blocks);
+                }
                 self.said(blocks);
                 self.tell_usage(Stage::Answering);
             }
@@ -126,13 +138,25 @@ impl<'a> Dialog<'a> {
                     None => self.asks.open(&id, input, self.feed.ask(ask), &self.channel),
                 }
             }
+            Event::Holds { id } => {
+                self.gate.hold(id);
+                self.release();
+            }
             Event::OtherRequest { id } => self.channel.refuse(&id),
-            Event::Withdrawn { id } => self.asks.withdraw(&id),
+            Event::Withdrawn { id } => {
+                self.asks.withdraw(&id);
+                self.gate.withdraw(&id);
+            }
             Event::Servers(servers) => self.servers(servers),
             Event::Result(_) => self.result(),
-            Event::Request(_) => self.tell_usage(Stage::Answering),
+            Event::Request(_) => {
+                self.gate.begins();
+                self.tell_usage(Stage::Answering);
+            }
             Event::Response { goes_on, .. } => {
-                self.tell_usage(if goes_on { Stage::GoesOn } else { Stage::Answered });
+                let last = self.gate.answered();
+                self.tell_usage(if goes_on && !last { Stage::GoesOn } else { Stage::Answered });
+                self.release();
             }
             Event::Allowances(told) => told.into_iter().for_each(|it| self.feed.allowance(it)),
             Event::Limit { .. } | Event::Other => {}
@@ -146,6 +170,22 @@ impl<'a> Dialog<'a> {
             news.iter().for_each(|counted| self.transcript.tab.take(counted));
             self.tell_usage(Stage::GoesOn);
         }
+    }
+
+    /// Lets tools be used whose response the engine has counted, unless that was one too many.
+    fn release(&mut self) {
+        let held = self.gate.release();
+        if held.is_empty() {
+            return;
+        }
+        self.look();
+        let (counted, channel, stop) = (self.feed.caught_up(), Arc::clone(&self.channel), self.stop.clone());
+        tokio::spawn(async move {
+            counted.await;
+            if stop.get() == Stop::No {
+                held.iter().for_each(|id| channel.pass(id));
+            }
+        });
     }
 
     fn tell_usage(&mut self, stage: Stage) {

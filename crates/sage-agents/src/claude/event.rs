@@ -58,6 +58,10 @@ pub enum Event {
         input: Value,
         blocked_path: Option<String>,
     },
+    /// It is about to use a tool and waits for a word, where sage asked for that (`Channel::hold_tools`).
+    Holds {
+        id: String,
+    },
     /// A question that is none about a tool.
     OtherRequest {
         id: String,
@@ -176,8 +180,10 @@ fn fault(value: &Value) -> Fault {
 fn request(value: &mut Value) -> Event {
     let id = text(&value["request_id"]);
     let request = &mut value["request"];
-    if request["subtype"] != "can_use_tool" {
-        return Event::OtherRequest { id };
+    match request["subtype"].as_str() {
+        Some("can_use_tool") => {}
+        Some("hook_callback") => return Event::Holds { id },
+        _ => return Event::OtherRequest { id },
     }
     let (tool, blocked_path) = (text(&request["tool_name"]), request["blocked_path"].as_str());
     let blocked_path = blocked_path.map(str::to_string);

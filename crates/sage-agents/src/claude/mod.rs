@@ -16,6 +16,7 @@ mod asks;
 mod channel;
 mod dialog;
 mod event;
+mod gate;
 mod home;
 mod judge;
 mod probe;

@@ -296,6 +296,7 @@ mod tests {
             questions: Default::default(),
             crowd: Default::default(),
             prices: Default::default(),
+            capped: false,
             progress: Arc::new(move |it| {
                 if let Progress::Usage(usage, _) = it {
                     usages.lock().unwrap().push(format!("used {}", usage.total()));

@@ -151,6 +151,7 @@ impl Desk {
             questions: Questions::default(),
             crowd: Default::default(),
             prices: Default::default(),
+            capped: false,
             progress: Arc::new(move |progress| match progress {
                 Progress::Session { continuity, .. } => told.lock().unwrap().push(continuity),
                 Progress::Alive => *alive.lock().unwrap() += 1,

@@ -78,6 +78,7 @@ impl Bench {
             questions: Default::default(),
             crowd: Default::default(),
             prices: Arc::new(sage_core::price::PriceTable::built_in()),
+            capped: false,
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config = ExecutorConfig {

@@ -165,6 +165,7 @@ impl RunLoop {
             watch: checks.watch(),
             crowd: live.crowd.clone(),
             prices: self.around.prices.clone(),
+            capped: self.run.ledger.has_caps(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| {
                 drop(progress.try_send(Input::Progress(id, attempt, reports.keep(what))));

@@ -46,6 +46,7 @@ pub fn resume(
         questions: Questions::new(Arc::new(Clerk::of(context, role))),
         crowd: Default::default(),
         prices: Arc::new(context.config.prices()),
+        capped: false,
         progress: Arc::new(|_| {}),
     };
     let call =
