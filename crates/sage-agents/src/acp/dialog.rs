@@ -32,6 +32,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 /// For an agent that does not even say that it does not know a request.
 const PING_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Agents that tell only of their last response what it used.
+const LAST_ONLY: &[&str] = &["OpenCode"];
+
 /// How the conversation ended.
 #[derive(Debug)]
 pub enum Said {
@@ -80,6 +83,8 @@ impl Dialog<'_> {
     /// The session and what the agent can do; `None` if it does not know the conversation.
     async fn open(&self) -> Result<Option<(String, AgentCapabilities)>, Silence> {
         let agent = self.introduce().await?;
+        let name = agent.agent_info.as_ref().map_or("", |info| info.name.as_str());
+        self.ears.heard().told.last_only = LAST_ONLY.contains(&name);
         let Some(request) = self.session_request(&agent.agent_capabilities)? else {
             return Ok(None);
         };

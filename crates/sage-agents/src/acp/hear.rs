@@ -144,8 +144,10 @@ impl<'a> Ears<'a> {
         let ContentBlock::Text(text) = &chunk.content else { return };
         let id = chunk.message_id.as_ref().map(|id| id.0.as_ref());
         let said = heard.say(id, &text.text);
+        let used = heard.told.piece(chunk);
         drop(heard);
         self.feed.works();
+        used.into_iter().for_each(|used| self.feed.usage(used, Stage::Answered));
         self.show(said, None);
     }
 

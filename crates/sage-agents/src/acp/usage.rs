@@ -5,6 +5,7 @@
 
 use agent_client_protocol::v1::schema;
 use sage_core::port::Usage;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Money and context, as the agent tells them while it works.
@@ -16,18 +17,30 @@ pub struct Told {
     pub context_tokens: Option<u64>,
     /// The model that the session has, where the agent tells.
     pub model: Option<String>,
+    /// What the responses of this turn used, of an agent that tells it with each of them.
+    responses: Usage,
+    /// The agent counts only its last response in what a turn used.
+    pub last_only: bool,
 }
 
 impl Told {
     pub fn update(&mut self, update: &schema::UsageUpdate, asked: bool) {
         self.context_tokens = Some(update.used);
         let dollars = update.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd"));
-        let amount = dollars.map(|cost| cost.amount).filter(|amount| amount.is_finite() && *amount >= 0.0);
-        match amount {
+        let amount = dollars.map(|cost| cost.amount).filter(|amount| amount.is_finite());
+        // Nothing is what opencode tells of a model that it knows no price of.
+        match amount.filter(|amount| *amount > 0.0) {
             Some(amount) if asked => self.cost_usd = Some(amount),
             Some(amount) => self.before_usd = amount,
             None => {}
         }
+    }
+
+    /// Qwen Code tells what a response used with a piece of its text. All of the turn so far, if this is such a piece.
+    pub fn piece(&mut self, chunk: &schema::ContentChunk) -> Option<Usage> {
+        let usage = schema::Usage::deserialize(chunk.meta.as_ref()?.get("usage")?).ok()?;
+        self.responses.add(&classes(&usage));
+        Some(Usage { model: self.model.clone(), ..self.responses.clone() })
     }
 
     pub fn cost_usd(&self) -> Option<f64> {
@@ -35,14 +48,18 @@ impl Told {
     }
 }
 
-/// Of the whole turn.
-pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told) -> Usage {
+/// Of the whole turn; `tools` says whether one was used, after which the model was asked again.
+pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told, tools: bool) -> Usage {
     let counted = response.and_then(|response| {
         response.usage.as_ref().map(classes).or_else(|| quota(response.meta.as_ref()?.get("quota")?))
     });
-    let counted = counted.unwrap_or_default();
+    let mut counted = counted.unwrap_or_default();
+    if told.responses.total() > counted.total() {
+        counted = told.responses.clone();
+    }
     let model = counted.model.clone().or_else(|| told.model.clone());
-    Usage { cost_usd: told.cost_usd(), model, ..counted }
+    let partial = told.last_only && tools && !counted.is_empty();
+    Usage { cost_usd: told.cost_usd(), model, partial, ..counted }
 }
 
 fn classes(usage: &schema::Usage) -> Usage {

@@ -145,6 +145,11 @@ impl Feed {
         self.said().text.clone()
     }
 
+    /// Whether something came of the prompt.
+    pub fn has_begun(&self) -> bool {
+        self.said().working
+    }
+
     /// Something came of the prompt.
     fn working(&self) -> MutexGuard<'_, Said> {
         let mut said = self.said();

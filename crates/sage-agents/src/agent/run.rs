@@ -1,6 +1,6 @@
 //! One attempt of an agent step: choose the session, give the order, keep what came of it.
 
-use sage_core::port::{Continuity, Progress, StepCx, StepOutcome};
+use sage_core::port::{Continuity, Progress, StepCx, StepOutcome, Usage};
 
 use super::{Agent, AgentConfig, Feed, Order, Turn};
 use crate::attempt::Attempt;
@@ -11,7 +11,8 @@ use crate::session::{self, Chosen};
 pub async fn run(attempt: &Attempt<'_>, agent: &dyn Agent, config: &AgentConfig) -> StepOutcome {
     match attend(attempt, agent, config).await {
         Ok(outcome) => outcome,
-        Err(miss) => miss.into(),
+        // It got no further than its session: its agent was not asked.
+        Err(miss) => miss.into_outcome(None, Usage::none()),
     }
 }
 
@@ -47,6 +48,9 @@ async fn take_turn(
     let mut turn = agent.turn(attempt, &order, &feed).await;
     // The session keeps it: without the values of keys, which an endpoint may have repeated in pieces.
     turn.redact(&redactor);
+    if turn.usage.is_empty() && turn.did_not_start() && !feed.has_begun() {
+        turn.usage = Usage::none();
+    }
     Ok((turn, feed.said_text()))
 }
 

@@ -13,6 +13,8 @@ const TOLD_CHARS: usize = 4_000;
 /// Forks of forks that are told of.
 const TOLD_PARENTS: usize = 8;
 
+const ASKED: &str = "## Asked\n";
+
 const GO_ON: &str = "What you have done so far is still there. Go on from there, do not begin again, finish the \
                      task and give the final answer.";
 
@@ -56,9 +58,14 @@ pub fn told_of(store: &Store, record: &Record, from: usize, to: usize) -> String
             other => shortened(&other.to_string()),
         };
         let answer = if turn["answer"].is_null() { text("text") } else { text("answer") };
-        told.push_str(&format!("## Asked\n{}\n## Answered\n{answer}\n\n", text("prompt")));
+        told.push_str(&format!("{ASKED}{}\n## Answered\n{answer}\n\n", text("prompt")));
     }
     told
+}
+
+/// What a session has heard, for an agent that is given the same task below: it is told once.
+pub fn without_task(told: &str, task: &str) -> String {
+    told.replace(&format!("{ASKED}{}\n", shortened(task)), &format!("{ASKED}The task below.\n"))
 }
 
 /// What was known in the sessions that this one comes from, the oldest first.

@@ -67,9 +67,10 @@ impl RunLoop {
         if !self.run.demand(id).spends || usage.is_empty() {
             return None;
         }
-        let cost = usage.cost_micro_usd();
         let reserved = self.reserved(id, attempt);
-        Some(Amount { micro_usd: cost.unwrap_or(reserved.micro_usd), tokens: usage.total() })
+        let spent =
+            Amount { micro_usd: usage.cost_micro_usd().unwrap_or(reserved.micro_usd), tokens: usage.total() };
+        Some(if usage.partial { spent.max(reserved) } else { spent })
     }
 
     fn reserved(&self, id: StepId, attempt: u32) -> Amount {

@@ -55,6 +55,7 @@ mod metrics;
 mod money;
 mod names;
 mod odd_files;
+mod outcomes;
 mod outputs;
 mod place;
 mod progress;
