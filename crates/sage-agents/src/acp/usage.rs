@@ -129,6 +129,33 @@ mod tests {
 
     // covers: R18
     #[test]
+    fn responses_that_tell_their_usage_add_up() {
+        let piece = |text: &str| -> schema::ContentChunk { serde_json::from_str(text).unwrap() };
+        let mut told = Told { model: Some("m".into()), ..Told::default() };
+        assert_eq!(told.piece(&piece(r#"{"content":{"type":"text","text":"hi"}}"#)), None);
+        let used = r#"{"content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":100,"outputTokens":50,
+            "thoughtTokens":20,"cachedReadTokens":30,"totalTokens":150}}}"#;
+        told.piece(&piece(used));
+        let sum = told.piece(&piece(used)).unwrap();
+        let expected = (Some(140), Some(60), Some(60), Some(40), Some("m"));
+        assert_eq!((sum.input, sum.cache_read, sum.output, sum.reasoning, sum.model.as_deref()), expected);
+        let silent: schema::PromptResponse = serde_json::from_str(r#"{"stopReason":"end_turn"}"#).unwrap();
+        assert_eq!(of_turn(Some(&silent), &told, true), sum);
+    }
+
+    // covers: R18
+    #[test]
+    fn the_usage_of_the_last_response_is_not_that_of_a_turn_with_tools() {
+        let answer =
+            r#"{"stopReason":"end_turn","usage":{"totalTokens":3,"inputTokens":2,"outputTokens":1}}"#;
+        let answer: schema::PromptResponse = serde_json::from_str(answer).unwrap();
+        let partial =
+            |last_only, tools| of_turn(Some(&answer), &Told { last_only, ..Told::default() }, tools).partial;
+        assert!(partial(true, true) && !partial(true, false) && !partial(false, true));
+    }
+
+    // covers: R18
+    #[test]
     fn money_is_what_the_prompt_cost_and_only_dollars_are_dollars() {
         let update = |amount: f64, currency: &str| {
             schema::UsageUpdate::new(7, 100).cost(schema::Cost::new(amount, currency))
@@ -140,5 +167,8 @@ mod tests {
         assert_eq!(told.cost_usd(), None);
         told.update(&update(2.5, "USD"), true);
         assert_eq!(told.cost_usd(), Some(0.5));
+        let mut told = Told::default();
+        told.update(&update(0.0, "USD"), true);
+        assert_eq!(told.cost_usd(), None, "no price is known, which is not the same as free");
     }
 }

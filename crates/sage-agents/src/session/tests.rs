@@ -267,6 +267,18 @@ async fn a_conversation_that_cannot_go_on_is_told_what_it_knew_and_that_is_a_rel
     assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
 }
 
+// covers: R3
+#[tokio::test]
+async fn a_task_that_is_begun_again_in_another_conversation_is_told_once() {
+    let desk = Desk::new(&[Act::Fail(FailureClass::Lost), Act::Answer("done")]);
+    desk.ask(&desk.call(1)).await;
+    *desk.agent.forgets.lock().unwrap() = true;
+    assert_eq!(answer(desk.ask(&desk.call(2)).await), "done");
+    let last = desk.heard().pop().unwrap();
+    assert_eq!((last.matches("paint it").count(), last.matches("working").count()), (1, 1), "{last}");
+    assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
+}
+
 // covers: S3
 #[tokio::test]
 async fn a_fork_knows_what_its_parent_knew_and_leaves_it_alone() {

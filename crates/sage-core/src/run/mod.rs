@@ -135,7 +135,7 @@ pub struct Tally {
     /// Attempts beside another one and those that were given up are not in it, nor is what was reused.
     pub sequential_ms: u64,
     pub usage: Usage,
-    /// Attempts whose agent reported no usage at all.
+    /// Attempts whose agent reported no usage, or not all of it.
     pub unattributed: u32,
     /// Attempts that were started.
     pub calls: u32,

@@ -68,10 +68,9 @@ impl RunLoop {
         if !self.run.demand(id).spends || usage.is_empty() {
             return None;
         }
+        let cost = usage.cost_micro_usd();
         let reserved = self.reserved(id, attempt);
-        let spent =
-            Amount { micro_usd: usage.cost_micro_usd().unwrap_or(reserved.micro_usd), tokens: usage.total() };
-        Some(if usage.partial { spent.max(reserved) } else { spent })
+        Some(Amount { micro_usd: cost.unwrap_or(reserved.micro_usd), tokens: usage.total() })
     }
 
     fn reserved(&self, id: StepId, attempt: u32) -> Amount {

@@ -87,6 +87,16 @@ fn an_attempt_that_tells_nothing_costs_what_it_had_reserved_everywhere() {
     assert_eq!(shown(&story), (10, Some(75_000), true, 1));
 }
 
+/// What an agent reports may be less than all: that counts, and so does that there was more.
+// covers: R18
+#[test]
+fn an_attempt_that_tells_a_part_is_counted_as_one_that_does_not_tell_all() {
+    let mut story = Story::new(TWO);
+    reserved(&mut story, "p/a", 70_000);
+    finished(&mut story, "p/a", Usage { partial: true, ..usage(10, Some(0.005)) }, None);
+    assert_eq!(shown(&story), (10, Some(5_000), false, 1));
+}
+
 fn resumed(story: &mut Story) {
     story.tell(RunOpened::new(OpenMode::Resume, 2));
 }
