@@ -97,7 +97,7 @@ fn streams() -> Vec<Row> {
             .fields(SOON)
             .fails("transient")
             .attempts(3)
-            .requests_in(3..=6)
+            .requests_in(3..=9)
             .blamed(3),
         row("connection reset").once(json!({"close": true})).fields(SOON).attempts(2).unattributed(1),
         row("malformed stream").once(json!({"raw": NO_EVENT})),

@@ -73,6 +73,7 @@ fn refusals() -> Vec<Row> {
             .always(json!({"status": 500}))
             .fields("retry: 1")
             .fails("transient")
+            .unattributed(1)
             .requests_in(1..=40)
             .blamed(1)
             .long(),

@@ -49,7 +49,7 @@ fn rows() -> Vec<Row> {
         "details": [{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [
             {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}});
     vec![
-        row("ok"),
+        row("ok").long(),
         row("tool and file")
             .turns(json!([write, shell("echo ran > ran"), {"text": DONE}]))
             .param("tools", json!(["Write", "Bash"]))

@@ -110,7 +110,9 @@ impl Scene<'_> {
     /// The step waits for an answer.
     pub fn wait_for_question(&self) {
         let asks = || {
-            self.sage.engine().latest("x").is_some() && !self.sage.status("x")["steps"][0]["asks"].is_null()
+            let Some(run) = self.sage.engine().latest("x") else { return false };
+            let journal = std::fs::read_to_string(self.sage.run_dir(&run).join("journal.jsonl"));
+            journal.unwrap_or_default().contains("\"step.asked\"")
         };
         wait_until(asks, DEADLINE, "the agent's question");
     }
