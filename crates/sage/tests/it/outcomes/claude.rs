@@ -60,7 +60,7 @@ fn refusals() -> Vec<Row> {
             .always(json!({"status": 400, "message": too_long}))
             .fails("invalid")
             .requests(1),
-        row("400, `retry: 1`").always(json!({"status": 413})).fields("retry: 1").fails("invalid").requests(1),
+        row("413, `retry: 1`").always(json!({"status": 413})).fields("retry: 1").fails("invalid").requests(1),
         row("429 with retry-after 3").once(busy("3")).attempts(2).not_before_ms(&[0, 3_000]),
         row("429 without").once(json!({"status": 429})).attempts_in(1..=2),
         row("500").once(json!({"status": 500})).fields(SOON).attempts_in(1..=2),
@@ -99,7 +99,11 @@ fn streams() -> Vec<Row> {
             .attempts(3)
             .requests_in(3..=9)
             .blamed(3),
-        row("connection reset").once(json!({"close": true})).fields(SOON).attempts(2).unattributed(1),
+        row("connection reset")
+            .once(json!({"close": true}))
+            .fields(SOON)
+            .attempts_in(1..=2)
+            .unattributed_in(0..=1),
         row("malformed stream").once(json!({"raw": NO_EVENT})),
         row("malformed always")
             .always(json!({"raw": NO_EVENT}))
@@ -143,6 +147,8 @@ fn hangs() -> Vec<Row> {
 fn answers() -> Vec<Row> {
     let list = "schema: { type: array, items: { type: integer } }";
     let tool = json!([bash("echo ran >> ran"), {"text": DONE}]);
+    let two = ["echo one >> ran", "sleep 0.1; echo two >> ran"].map(|command| bash(command)["tool"].clone());
+    let two = json!({"text": "I run both.", "tools": two, "paceMs": 50});
     vec![
         row("ok"),
         row("tool")
@@ -150,6 +156,13 @@ fn answers() -> Vec<Row> {
             .param("tools", json!(["Bash"]))
             .requests(2)
             .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"])),
+        // Its tools wait until what they cost is counted.
+        row("two tools, with a budget")
+            .turns(json!([two, {"text": DONE}]))
+            .param("tools", json!(["Bash"]))
+            .flags("--budget 1usd")
+            .requests(2)
+            .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["one", "two"])),
         row("schema").always(answer(json!({"n": 3}))).fields(SCHEMA).succeeds(json!({"n": 3})),
         row("schema of a list")
             .always(answer(json!({"answer": [1, 2]})))

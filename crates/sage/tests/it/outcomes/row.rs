@@ -158,14 +158,14 @@ pub struct Wants {
     /// When the last request is made at the earliest, in seconds after the row's beginning.
     pub last_after_s: u64,
     pub tokens: Tokens,
-    /// Attempts that told no usage.
-    pub unattributed: u64,
+    /// Attempts that did not tell all that they used.
+    pub unattributed: RangeInclusive<u64>,
     /// Failures that count against the provider.
     pub blamed: u64,
     /// When a paused run goes on, in seconds after its start.
     pub until_s: Option<RangeInclusive<u64>>,
-    /// Whether the cost is what the price table says of what was counted; `None`: not looked at.
-    pub priced: Option<bool>,
+    /// Whether the cost is what the price table says of what was counted; else it is not looked at.
+    pub priced: bool,
 }
 
 impl Default for Wants {
@@ -178,10 +178,10 @@ impl Default for Wants {
             not_before_ms: Vec::new(),
             last_after_s: 0,
             tokens: Tokens::Sent,
-            unattributed: 0,
+            unattributed: 0..=0,
             blamed: 0,
             until_s: None,
-            priced: Some(true),
+            priced: true,
         }
     }
 }
@@ -214,6 +214,11 @@ impl Row {
 
     pub fn param(mut self, name: &str, value: Value) -> Row {
         self.params.insert(name.into(), value);
+        self
+    }
+
+    pub fn flags(mut self, flags: &'static str) -> Row {
+        self.flags = flags;
         self
     }
 
@@ -311,7 +316,11 @@ impl Row {
         self
     }
 
-    pub fn unattributed(mut self, attempts: u64) -> Row {
+    pub fn unattributed(self, attempts: u64) -> Row {
+        self.unattributed_in(attempts..=attempts)
+    }
+
+    pub fn unattributed_in(mut self, attempts: RangeInclusive<u64>) -> Row {
         self.wants.unattributed = attempts;
         self
     }
@@ -328,7 +337,7 @@ impl Row {
 
     /// The agent's own figure, or none, is not what the price table says.
     pub fn not_priced(mut self) -> Row {
-        self.wants.priced = None;
+        self.wants.priced = false;
         self
     }
 }
