@@ -12,7 +12,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=link-order.txt");
     let order = Path::new(&variable("CARGO_MANIFEST_DIR")).join("link-order.txt");
-    let flags = [format!("-Wl,--symbol-ordering-file={}", order.display()), "-Wl,--no-warn-symbol-ordering".into()];
+    let flags =
+        [format!("-Wl,--symbol-ordering-file={}", order.display()), "-Wl,--no-warn-symbol-ordering".into()];
     // Only lld knows these flags, and which linker is used depends on the machine's settings: so it is tried.
     if variable("PROFILE") == "release" && links(&flags) {
         for flag in flags {

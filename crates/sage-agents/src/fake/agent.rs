@@ -6,9 +6,9 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use sage_fence::Fence;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::line::{Answer as Permitted, Line};
+use super::line::{Answer as Permitted, Line, Told};
 use super::script::{Fault, Response, Script, Turn};
 use super::server::{self, Answer};
 use crate::complaint::Complaint;
@@ -50,12 +50,14 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         sleep_ms(turn.beat_ms);
         print_line(&Line::Text { text: ".".into() })?;
     }
-    if allowed(turn)? {
+    let allowed = allowed(turn)?;
+    (0..turn.hear).try_for_each(|_| hear())?;
+    if allowed {
         for (path, text) in &turn.write {
-            write_file(Path::new(path), text)?;
+            use_tool("Write", json!({"path": path}), || write_file(Path::new(path), text))?;
         }
         if let Some(command) = &turn.run {
-            run_command(command)?;
+            use_tool("Run", json!({"command": command}), || run_command(command))?;
         }
     }
     turn.responses.iter().try_for_each(respond)?;
@@ -82,6 +84,25 @@ fn allowed(turn: &Turn) -> io::Result<bool> {
     };
     print_line(&Line::Text { text: said })?;
     Ok(answer.allow)
+}
+
+/// The end of its input is a message that nobody sends any more.
+fn hear() -> io::Result<()> {
+    let mut line = String::new();
+    if io::stdin().read_line(&mut line)? == 0 {
+        return Ok(());
+    }
+    let Told { message } = serde_json::from_str(&line).map_err(io::Error::other)?;
+    print_line(&Line::Heard { text: message.clone() })?;
+    print_line(&Line::Text { text: format!("heard: {message}") })
+}
+
+fn use_tool(tool: &str, input: Value, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    print_line(&Line::Tool { tool: tool.into(), input })?;
+    let done = work();
+    let output = done.as_ref().err().map_or_else(|| "done".into(), ToString::to_string);
+    print_line(&Line::ToolResult { tool: tool.into(), output, failed: done.is_err() })?;
+    done
 }
 
 fn respond(response: &Response) -> io::Result<()> {

@@ -206,7 +206,7 @@ async fn works_asks_and_goes_on(which: Which) {
         other => panic!("{other:?}\n{}", real.bench.read(".scratch/stderr.log")),
     };
     assert_eq!(outcome.succeeded(), "all done");
-    let log = real.bench.read(".scratch/agent.log");
+    let log = real.bench.activity();
     assert_eq!(real.bench.read("made.txt"), "made\n", "{log}");
     let asked = clerk.1.lock().unwrap().clone();
     assert_eq!((asked.len(), asked[0].command.as_deref()), (1, Some("echo made > made.txt")));
@@ -350,7 +350,7 @@ async fn gemini_creates_files_and_uses_the_tools_that_the_step_lists() {
     real.bench.cx.questions = Questions::new(clerk.clone());
     real.bench.call.params.insert("tools".into(), json!(["Write", "Bash"]));
     let answer = real.run().await.succeeded();
-    assert_eq!(answer, "all done", "{}", real.bench.read(".scratch/agent.log"));
+    assert_eq!(answer, "all done", "{}", real.bench.activity());
     assert_eq!(real.bench.read("new/made.txt"), "made");
     assert_eq!(real.bench.read("ran.txt"), "ran\n");
     assert!(clerk.1.lock().unwrap().is_empty());

@@ -124,7 +124,8 @@ impl Engine {
 
     fn closed_checkpoint(&self, feature: &str, id: &str) -> Option<Loaded> {
         let loaded = self.own_checkpoint(feature).ok().flatten()?;
-        let status = text(&loaded.doc, "status").filter(|_| text(&loaded.doc, "runId").as_deref() == Some(id))?;
+        let status =
+            text(&loaded.doc, "status").filter(|_| text(&loaded.doc, "runId").as_deref() == Some(id))?;
         (!matches!(status.as_str(), "running" | "paused")).then_some(loaded)
     }
 }

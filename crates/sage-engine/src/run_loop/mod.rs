@@ -28,6 +28,7 @@ mod handle;
 mod interrupt;
 mod lookup;
 mod machine;
+mod messages;
 mod parking;
 mod preempt;
 mod queue;
@@ -52,7 +53,7 @@ use sage_core::budget::History;
 use sage_core::event::PauseReason;
 use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{
-    Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
+    Crowd, Evaluator, Messages, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
 };
 use sage_core::price::PriceTable;
 use sage_core::run::{Held, PhaseId, Run, Status, StepId};
@@ -203,6 +204,8 @@ struct Live {
     journals_usage: bool,
     signal: Option<QuotaSignal>,
     reports: Reports,
+    /// What people say to it.
+    messages: Messages,
     /// Who waits for an answer, by the question's id.
     replies: HashMap<String, asks::Reply>,
     /// What the asker is told beside a denial.

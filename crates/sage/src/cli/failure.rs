@@ -124,6 +124,9 @@ impl From<OpenError> for Failure {
             OpenError::Answered { feature, .. } => {
                 Failure::new(Kind::Conflict, message).hint(sage("status").arg(feature))
             }
+            OpenError::NotListening { feature, .. } => {
+                Failure::usage(message).hint(sage("status").arg(feature))
+            }
             OpenError::NoQuestion { .. }
             | OpenError::NoChoice { .. }
             | OpenError::NoBudget { .. }

@@ -1,6 +1,7 @@
 //! The tree's rows: what a run has to show, and how much each row matters when there is no room for all.
 
 use sage_core::event::Ask;
+use sage_core::port::Usage;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 use sage_core::wire;
 
@@ -14,12 +15,18 @@ use super::why::{left_text, retry_text, unknown_question, wait_phrase, wait_text
 
 /// Failures that are listed below a fan-out; its own row counts them all.
 const FAN_FAILURES: usize = 3;
+/// Running items that are listed below a fan-out.
+const FAN_RUNNING: usize = 8;
+/// Steps of a completed phase that are listed with what they used; the phase's own row has the sum.
+const SPENDERS: usize = 20;
 /// More than any terminal shows.
 const ENOUGH_ROWS: usize = 300;
 /// More blocked phases in a row than this are told together.
 const BLOCKED_PHASES: usize = 2;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const SPIN_MS: u64 = 100;
+/// Below, a running row has no room for figures beside its time.
+const NARROW_COLUMNS: usize = 60;
 
 /// Smaller goes first when there is no room for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,22 +81,26 @@ pub(crate) struct Row {
     pub stands_for: Option<(Left, u32)>,
     /// Says more about the row before it.
     pub goes_on: bool,
+    /// The step that is at work here.
+    pub works: Option<StepId>,
 }
 
 /// The rows of a run, in the order of the tree, and what else there is: of thousands of steps that just wait or
 /// are done, only as many become rows as could be shown.
-/// Times of steps and phases count up to `clock_ms`.
+/// Times of steps and phases count up to `clock_ms`. `whole`: also what steps of completed phases have used.
 pub(crate) fn rows(
     run: &Run,
     (now_ms, clock_ms): (u64, u64),
     size: Size,
     owned: bool,
+    whole: bool,
 ) -> (Vec<Row>, Vec<(Left, u32)>) {
     let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
     let moves = owned && run.status == Status::Running;
     let (forecast, width) = (Forecast::of(run, now_ms, moves), size.width);
     let (list, others) = (Vec::new(), Vec::new());
-    let mut rows = Rows { run, now_ms, clock_ms, moves, owned, forecast, width, enough, rows: list, others };
+    let mut rows =
+        Rows { run, now_ms, clock_ms, moves, owned, whole, forecast, width, enough, rows: list, others };
     rows.scope(ScopeId(0), 0);
     (rows.rows, rows.others)
 }
@@ -102,6 +113,7 @@ pub(super) struct Rows<'a> {
     /// It runs, and a process owns it.
     moves: bool,
     pub owned: bool,
+    pub whole: bool,
     pub forecast: Forecast<'a>,
     width: usize,
     enough: usize,
@@ -205,6 +217,7 @@ impl Rows<'_> {
                     rank,
                     stands_for: None,
                     goes_on: true,
+                    works: None,
                 });
             }
             None => self.rows.push(row),
@@ -231,7 +244,14 @@ impl Rows<'_> {
             rank,
             stands_for: Some((left, 1)),
             goes_on: false,
+            works: Some(id).filter(|_| self.works(id)),
         }
+    }
+
+    /// An attempt is under way and needs nobody.
+    fn works(&self, id: StepId) -> bool {
+        let running = matches!(self.run.shown_state(id), State::Running(running) if running.until.is_none());
+        running && self.owned && !self.run.waits_for_person(id)
     }
 
     pub(super) fn weight(&self, id: StepId) -> (Rank, Left) {
@@ -283,7 +303,10 @@ impl Rows<'_> {
             State::Unknown => details.fact(Tone::Warn, first_line(&unknown_question(self.run, id))),
             State::Open { .. } if !self.owned => details.fact(Tone::Warn, "interrupted"),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
-            State::Succeeded if self.run.is_reused(id) => details.fact(Tone::Dim, "reused"),
+            State::Succeeded if self.run.is_reused(id) => {
+                details.fact(Tone::Dim, "reused");
+                self.usage(id, &mut details);
+            }
             State::Succeeded if step.taken().is_some() => {
                 let told = cache_lines::details(step);
                 told.into_iter().for_each(|(tone, text)| details.fact(tone, &text));
@@ -325,11 +348,20 @@ impl Rows<'_> {
         if step.attempts > 1 {
             details.fact(Tone::Dim, &format!("attempt {}", step.attempts));
         }
-        self.usage(id, details);
+        // What it does matters more than what it has used.
+        if self.width >= NARROW_COLUMNS {
+            self.usage(id, details);
+        }
     }
 
     fn usage(&self, id: StepId, details: &mut Line) {
-        let usage = self.run.usage_of(id);
+        self.used([id], details);
+    }
+
+    /// What steps have used together.
+    pub(super) fn used(&self, ids: impl IntoIterator<Item = StepId>, details: &mut Line) {
+        let mut usage = Usage::default();
+        ids.into_iter().for_each(|id| usage.add(&self.run.usage_of(id)));
         if usage.total() > 0 {
             details.fact(Tone::Dim, &format!("{} tokens", count_text(usage.total())));
         }
@@ -413,18 +445,22 @@ impl Rows<'_> {
         Some(format!("{count} {} {phrase}", if count == 1 { "waits" } else { "wait" }))
     }
 
-    /// Below a fan-out only what needs somebody's eye is listed.
+    /// Below a fan-out only what is at work and what needs somebody's eye is listed.
     pub(super) fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
         let leaves: Vec<StepId> =
             items.iter().flat_map(|&item| walk::leaves_and_failures(self.run, item)).collect();
-        let mut failures = 0;
+        let (mut failures, mut running) = (0, 0);
         for id in leaves {
             match self.weight(id).0 {
                 Rank::Asking => {}
                 Rank::Failed if failures < FAN_FAILURES => failures += 1,
+                Rank::Running if running < FAN_RUNNING && self.works(id) => running += 1,
                 _ => continue,
             }
+            let at = self.rows.len();
             self.leaf(id, self.inner_name(id), indent);
+            // The fan-out's own row counts them.
+            self.rows[at..].iter_mut().for_each(|row| row.stands_for = None);
         }
     }
 
@@ -446,6 +482,18 @@ impl Rows<'_> {
             walk::leaves_and_failures(self.run, id).into_iter().filter(failed).take(FAN_FAILURES).collect();
         for leaf in failures {
             self.leaf(leaf, self.inner_name(leaf), indent);
+        }
+    }
+
+    /// Below a completed phase: each step that has used something.
+    pub(super) fn spenders(&mut self, inside: &[StepId], indent: usize) {
+        let spent = |id: &StepId| self.run.usage_of(*id).total() > 0;
+        let spenders: Vec<StepId> = inside.iter().copied().filter(spent).collect();
+        for &id in spenders.iter().take(SPENDERS) {
+            self.leaf(id, self.inner_name(id), indent);
+        }
+        if spenders.len() > SPENDERS {
+            self.others.push((Left::Done, (spenders.len() - SPENDERS) as u32));
         }
     }
 
