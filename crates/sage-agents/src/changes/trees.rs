@@ -50,7 +50,8 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) {
     let trees = match known {
         Some(known) => Trees { after: None, ..known },
         None => match tree(config, cx, call, &step_dir).await {
-            Ok(tree) => Trees { before: Some(tree), ..Trees::default() },
+            Ok(None) => return,
+            Ok(before) => Trees { before, ..Trees::default() },
             Err(why) => Trees { skipped: Some(why), ..Trees::default() },
         },
     };
@@ -61,8 +62,8 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) {
 pub async fn after(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) {
     let Some(step_dir) = noted(config, cx, call) else { return };
     let Some(trees) = Trees::read(&step_dir).filter(|trees| trees.before.is_some()) else { return };
-    if let Ok(tree) = tree(config, cx, call, &step_dir).await {
-        Trees { after: Some(tree), ..trees }.write(&step_dir);
+    if let Ok(after) = tree(config, cx, call, &step_dir).await {
+        Trees { after, ..trees }.write(&step_dir);
     }
 }
 
@@ -76,17 +77,17 @@ fn noted(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Option<PathBu
     if wanted && in_repository() { Some(cx.scratch.parent()?.to_path_buf()) } else { None }
 }
 
-/// The files of the project as a git tree, or why there is none.
+/// The files of the project as a git tree, or why there is none; `None` without a repository.
 async fn tree(
     config: &ExecutorConfig,
     cx: &StepCx,
     call: &StepCall,
     step_dir: &Path,
-) -> Result<String, String> {
+) -> Result<Option<String>, String> {
     let taking = async {
         let git = Git::new(config, cx, call).map_err(why)?;
         let git = git.unfiltered(&cx.project).await.map_err(why)?;
-        let places = ask(&git, cx, PLACES).await?;
+        let Ok(places) = git.ask(&cx.project, PLACES).await.map_err(why)? else { return Ok(None) };
         let (index, objects) = places.split_once('\n').ok_or("git did not say where its index is")?;
         let listed = ask(&git, cx, LIST).await?;
         if listed.len() >= LIST_BYTES {
@@ -99,7 +100,7 @@ async fn tree(
             .map_err(|error| error.to_string())?;
         let git = git.with_variables(aside.variables());
         ask(&git.clone().with_stdin(aside.names()), cx, add_args()).await?;
-        ask(&git, cx, write_args()).await
+        ask(&git, cx, write_args()).await.map(Some)
     };
     tokio::time::timeout(PATIENCE, taking).await.unwrap_or_else(|_| Err("git took too long".into()))
 }

@@ -539,7 +539,7 @@ async fn a_message_is_told_until_the_conversation_knows_it_and_then_no_more() {
     );
     // A conversation that knows nothing is told all of it.
     *desk.agent.forgets.lock().unwrap() = true;
-    let again = StepCall { feedback: Some("too short".into()), ..call(4) };
+    let again = StepCall { unknown: false, feedback: Some("too short".into()), ..call(4) };
     assert_eq!(answer(desk.ask(&again).await), "anew");
     let last = desk.heard().pop().unwrap();
     assert!(last.contains("paint it") && last.contains("The user has added:\nmind the gap"), "{last}");

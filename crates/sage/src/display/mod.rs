@@ -17,6 +17,7 @@ mod call_rows;
 mod console;
 mod doing;
 mod estimate;
+mod fan_rows;
 mod figures;
 mod frame;
 mod json;

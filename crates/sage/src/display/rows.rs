@@ -11,12 +11,10 @@ use super::frame::Size;
 use super::summary::failure_text;
 use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
 use super::walk;
-use super::why::{left_text, retry_text, unknown_question, wait_phrase, wait_text};
+use super::why::{left_text, retry_text, unknown_question, wait_text};
 
 /// Failures that are listed below a fan-out; its own row counts them all.
-const FAN_FAILURES: usize = 3;
-/// Running items that are listed below a fan-out.
-const FAN_RUNNING: usize = 8;
+pub(super) const FAN_FAILURES: usize = 3;
 /// Steps of a completed phase that are listed with what they used; the phase's own row has the sum.
 const SPENDERS: usize = 20;
 /// More than any terminal shows.
@@ -115,7 +113,7 @@ pub(super) struct Rows<'a> {
     pub owned: bool,
     pub whole: bool,
     pub forecast: Forecast<'a>,
-    width: usize,
+    pub width: usize,
     enough: usize,
     pub rows: Vec<Row>,
     others: Vec<(Left, u32)>,
@@ -228,7 +226,7 @@ impl Rows<'_> {
         self.run.waits_for_person(id).then(|| walk::approve_command(self.run, id))
     }
 
-    fn step_row(&self, id: StepId, indent: usize) -> Row {
+    pub(super) fn step_row(&self, id: StepId, indent: usize) -> Row {
         let (rank, left) = self.weight(id);
         let state = self.run.shown_state(id);
         let tone = if matches!(state, State::Pending | State::Skipped | State::Blocked) {
@@ -249,7 +247,7 @@ impl Rows<'_> {
     }
 
     /// An attempt is under way and needs nobody.
-    fn works(&self, id: StepId) -> bool {
+    pub(super) fn works(&self, id: StepId) -> bool {
         let running = matches!(self.run.shown_state(id), State::Running(running) if running.until.is_none());
         running && self.owned && !self.run.waits_for_person(id)
     }
@@ -392,7 +390,7 @@ impl Rows<'_> {
         if names.is_empty() { "dependency".into() } else { format!("after {}", names.join(", ")) }
     }
 
-    fn elapsed_ms(&self, id: StepId) -> u64 {
+    pub(super) fn elapsed_ms(&self, id: StepId) -> u64 {
         self.run.step_ms(id, self.clock_ms)
     }
 
@@ -400,67 +398,6 @@ impl Rows<'_> {
         match &self.run.step(id).failure {
             Some(failure) => failure_text(failure.class.name(), first_line(&failure.message)),
             None => "failed".into(),
-        }
-    }
-
-    pub(super) fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
-        let mut row = self.step_row(id, indent);
-        let count = |wanted: &dyn Fn(&State) -> bool| {
-            items.iter().filter(|&&i| wanted(self.run.shown_state(i))).count()
-        };
-        let done = count(&State::ok);
-        let running = count(&|state| {
-            matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. })
-        });
-        let failed = count(&|state| matches!(state, State::Failed));
-        let mut details = Line::default();
-        if matches!(self.run.shown_state(id), State::Open { .. }) {
-            let columns = if self.width >= 100 { 20 } else { 10 };
-            details.append(bar(done, items.len(), columns));
-            details.push(Tone::Plain, " ");
-        }
-        details.push(Tone::Plain, &format!("{done}/{}", items.len()));
-        if running > 0 && self.owned {
-            details.fact(Tone::Plain, &format!("{running} running"));
-        }
-        if failed > 0 {
-            details.fact(Tone::Bad, &format!("{failed} failed"));
-        }
-        details.fact(Tone::Dim, &clock_text(self.elapsed_ms(id)));
-        // Last: where it is narrow the numbers matter more.
-        if let Some(waiting) = self.fan_waiting(items) {
-            details.fact(Tone::Dim, &waiting);
-        }
-        row.details = details;
-        row.stands_for = Some((self.weight(id).1, items.len() as u32));
-        row
-    }
-
-    /// `3 wait for a slot`: how many items could start but for something, and what the first one waits for.
-    fn fan_waiting(&self, items: &[StepId]) -> Option<String> {
-        let mut waiting = items.iter().filter(|&&id| matches!(self.run.shown_state(id), State::Ready));
-        let wait = self.run.wait_reason(*waiting.next()?)?;
-        let phrase = wait_phrase(self.run, &wait, self.now_ms)?;
-        let count = waiting.count() + 1;
-        Some(format!("{count} {} {phrase}", if count == 1 { "waits" } else { "wait" }))
-    }
-
-    /// Below a fan-out only what is at work and what needs somebody's eye is listed.
-    pub(super) fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
-        let leaves: Vec<StepId> =
-            items.iter().flat_map(|&item| walk::leaves_and_failures(self.run, item)).collect();
-        let (mut failures, mut running) = (0, 0);
-        for id in leaves {
-            match self.weight(id).0 {
-                Rank::Asking => {}
-                Rank::Failed if failures < FAN_FAILURES => failures += 1,
-                Rank::Running if running < FAN_RUNNING && self.works(id) => running += 1,
-                _ => continue,
-            }
-            let at = self.rows.len();
-            self.leaf(id, self.inner_name(id), indent);
-            // The fan-out's own row counts them.
-            self.rows[at..].iter_mut().for_each(|row| row.stands_for = None);
         }
     }
 
@@ -498,7 +435,7 @@ impl Rows<'_> {
     }
 
     /// A step deep inside is told by its path, without the phase above which it is listed.
-    fn inner_name(&self, id: StepId) -> String {
+    pub(super) fn inner_name(&self, id: StepId) -> String {
         let path = &self.run.step(id).path;
         path.split_once('/').map_or(path.to_string(), |(_, rest)| rest.to_string())
     }
@@ -514,9 +451,4 @@ pub(crate) fn ask_text(ask: &Ask, message: &str) -> String {
         text.push_str(&format!(" [{}]", ask.choices.join("|")));
     }
     text
-}
-
-pub(crate) fn bar(done: usize, all: usize, columns: usize) -> Line {
-    let full = (done * columns).checked_div(all).unwrap_or(columns);
-    Line::of(Tone::Good, &"█".repeat(full)).with(Tone::Dim, &"░".repeat(columns - full))
 }

@@ -1,0 +1,158 @@
+//! `sage attach` on a terminal: a person watches, answers and speaks, and the run does not notice when they leave.
+
+use sage_agents::fake_llm::FakeLlm;
+use sage_core::event::Event;
+use serde_json::{Value, json};
+
+use super::terminal::Terminal;
+use super::{HOLD, team, tool, until_doing, used};
+use crate::dsl::{DEADLINE, Sage, wait_until};
+
+const ONE: &str = r#"
+name: t
+phases:
+  - id: work
+    operations:
+      - { type: agent, id: one, agent: AGENT, params: { prompt: "the-task: work" } }
+"#;
+
+fn permitted(sage: &Sage) -> Vec<(bool, String, Option<String>)> {
+    let journal = sage.journal("x");
+    let permitted = |event: &Event| match event {
+        Event::StepPermitted(it) => Some((it.allow, it.by.clone(), it.message.clone())),
+        _ => None,
+    };
+    journal.records.iter().filter_map(|entry| permitted(&entry.event)).collect()
+}
+
+// covers: S4, P3
+#[test]
+fn a_person_answers_claude_and_speaks_to_it_in_place() {
+    let llm = FakeLlm::start(json!([
+        {"text": "I deploy it.", "tool": tool("claude", &format!("echo deployed > out.txt; ./deploy; {HOLD}")), "usage": used()},
+        {"text": "done\u{1b}[2J\u{7}", "usage": used()},
+    ]))
+    .unwrap();
+    let Some(sage) = team(&llm, &ONE.replace("AGENT", "claude")) else { return };
+    let run = sage.spawn("run x -t t --quiet");
+    let asks = || sage.engine().latest("x").is_some() && !sage.status("x")["steps"][0]["asks"].is_null();
+    wait_until(asks, DEADLINE, "the question");
+    let mut terminal = Terminal::start(sage.args(["attach", "x", "work/one"]), 80);
+    terminal.until("I deploy it.");
+    terminal.until("? may it use Bash?");
+    terminal.until("    echo deployed > out.txt; ./deploy; until");
+    terminal.until("allow? [y/n/always] ");
+    assert!(!terminal.is_calm(), "keys come one by one");
+    terminal.type_in("be qick\u{7f}\u{7f}\u{7f}\u{7f}quick about it\r");
+    terminal.until("sent: claude gets it with its next request");
+    terminal.type_in("y\r");
+    terminal.until("work/one allowed by ");
+    wait_until(|| sage.lines("out.txt") == ["deployed"], DEADLINE, "the command that was allowed");
+    sage.write("go", "");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+    run.end().exit(0);
+    assert!(seen.contains("@ be quick about it") && seen.contains("work/one finished ("), "{seen}");
+    assert!(seen.ends_with("work/one: succeeded\r\n"), "{seen:?}");
+    assert!(!seen.contains("\u{1b}[2J") && !seen.contains('\u{7}'), "{seen:?}");
+    let [(allow, by, message)] = permitted(&sage).try_into().unwrap();
+    assert!(allow && by.ends_with(" via terminal") && message.is_none(), "{by}");
+    let sent = llm.prompts().pop().unwrap().to_string();
+    assert!(sent.contains("be quick about it"), "{sent}");
+    sage.assert_nothing_alive();
+}
+
+// covers: S4
+#[test]
+fn a_person_speaks_to_codex_and_leaves() {
+    let llm = FakeLlm::start(json!([
+        {"tool": tool("codex", HOLD), "usage": used()},
+        {"match": "one more thing", "text": "as you like", "usage": used()},
+        {"text": "first answer", "usage": used()},
+    ]))
+    .unwrap();
+    let Some(sage) = team(&llm, &ONE.replace("AGENT", "codex")) else { return };
+    let run = sage.spawn("run x -t t --quiet");
+    until_doing(&sage, "work/one", "test -e go");
+    // Without a step: the one that runs.
+    let mut terminal = Terminal::start(sage.args(["attach", "x"]), 80);
+    terminal.until("> shell until test -e go");
+    terminal.type_in("one more thing\r");
+    terminal.until("queued: codex takes no messages while it works");
+    terminal.type_in("q\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.ends_with("detached from work/one; the run is not affected\r\n"), "{seen:?}");
+    assert_eq!(sage.state_of("x", "work/one"), "running");
+    // Ctrl-C does the same.
+    let mut again = Terminal::start(sage.args(["attach", "x", "work/one"]), 40);
+    again.until("> shell until");
+    again.type_in("half a line\u{3}");
+    assert_eq!(again.end().0, Some(0));
+    assert_eq!(sage.state_of("x", "work/one"), "running");
+    sage.write("go", "");
+    run.end().exit(0);
+    let prompts: Vec<String> = llm.prompts().iter().map(Value::to_string).collect();
+    assert_eq!(prompts.iter().filter(|prompt| prompt.contains("one more thing")).count(), 1);
+    assert!(!prompts.concat().contains("half a line"));
+    assert_eq!(sage.results("x")[0]["results"]["one"], "as you like");
+}
+
+const ASKS: &str = r#"
+name: t
+phases:
+  - id: work
+    operations:
+      - { type: agent, id: one, agent: fake, params: { prompt: go, script: [ { ask: { tool: Bash, input: { command: "deploy made" } }, run: "touch made", say: done } ] } }
+"#;
+
+// covers: P3, R17
+#[test]
+fn a_no_has_a_reason_and_always_is_kept() {
+    let sage = Sage::new().template("t", ASKS);
+    let attached = |sage: &Sage| {
+        let run = sage.spawn("run x -t t --quiet --new");
+        let asks = || sage.engine().latest("x").is_some() && !sage.status("x")["steps"][0]["asks"].is_null();
+        wait_until(asks, DEADLINE, "the question");
+        let terminal = Terminal::start(sage.args(["attach", "x"]), 80);
+        terminal.until("  asked because `deploy` is not known to be harmless");
+        terminal.until("allow? [y/n/always] ");
+        (run, terminal)
+    };
+    let (run, mut terminal) = attached(&sage);
+    terminal.type_in("n not before lunch\r");
+    let (code, seen) = terminal.end();
+    run.end().exit(0);
+    assert!(code == Some(0) && seen.contains("denied: not before lunch"), "{seen}");
+    assert_eq!(permitted(&sage)[0].2.as_deref(), Some("not before lunch"));
+    assert!(!sage.path("made").exists());
+    let (run, mut terminal) = attached(&sage);
+    terminal.type_in("always\r");
+    let (_, seen) = terminal.end();
+    run.end().exit(0);
+    assert!(seen.contains("allowed from now on in this project: Bash(deploy made)"), "{seen}");
+    assert!(sage.path("made").exists());
+    sage.sage("approvals").exit(0).stdout_has("Bash(deploy made)").stdout_has("via terminal");
+}
+
+// covers: S4
+#[test]
+fn without_a_terminal_it_only_streams() {
+    let sage = Sage::new().template("t", ASKS);
+    let run = sage.spawn("run x -t t --quiet");
+    let asks = || sage.engine().latest("x").is_some() && !sage.status("x")["steps"][0]["asks"].is_null();
+    wait_until(asks, DEADLINE, "the question");
+    let mut attached = sage.spawn("attach x work/one");
+    let text = |attached: &crate::dsl::Running| attached.stdout();
+    wait_until(|| text(&attached).contains("→ sage approve x work/one --ask "), DEADLINE, "the question");
+    assert!(!attached.ended());
+    sage.sage("approve x").exit(0);
+    run.end().exit(0);
+    let seen = attached.end().exit(0).stderr_has("work/one: succeeded");
+    seen.stdout_has("? may it use Bash?\n    deploy made\n")
+        .stdout_has("> Run touch made\n< Run: done\ndone\n");
+    sage.sage("attach x work/one").exit(0).stdout_has("done\n");
+    let lines = sage.sage("attach x work/one --json").exit(0).json_lines();
+    assert!(lines.iter().any(|line| line["type"] == "activity" && line["kind"] == "tool"), "{lines:?}");
+    sage.sage("attach x").exit(2).stderr_has("no agent of `x` runs");
+}
