@@ -10,11 +10,11 @@ use sage_core::text::cut;
 use super::FILE;
 use super::entry::{Entry, What};
 
-/// Nobody reads more of one attempt.
+/// Of one attempt.
 const FILE_BYTES: usize = 16 << 20;
 /// Of one message.
 const TEXT_CHARS: usize = 100_000;
-const FULL: &str = "the activity log is full; what follows is not recorded";
+const FULL: &str = "the activity log is full; later activity is not recorded";
 
 #[derive(Debug)]
 pub struct Writer {
@@ -40,7 +40,7 @@ impl Writer {
     pub fn write(&mut self, what: What) {
         let Some(line) = line(shortened(what)) else { return };
         if line.len() > self.left_bytes {
-            let last = line_of_note();
+            let last = self::line(What::Note { text: FULL.into() });
             self.append(last.as_deref().unwrap_or_default());
             self.file = None;
             return;
@@ -57,10 +57,6 @@ impl Writer {
             self.file = None;
         }
     }
-}
-
-fn line_of_note() -> Option<String> {
-    line(What::Note { text: FULL.into() })
 }
 
 fn line(what: What) -> Option<String> {

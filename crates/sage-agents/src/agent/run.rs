@@ -60,7 +60,7 @@ fn goes_on(attempt: &Attempt<'_>, chosen: &mut Chosen) -> bool {
 }
 
 fn undelivered(attempt: &Attempt<'_>) {
-    let text = "a message was not delivered: the conversation cannot go on".to_string();
+    let text = "a message was not delivered: the conversation cannot be continued".to_string();
     Writer::open(&attempt.cx.scratch).write(What::Note { text });
 }
 

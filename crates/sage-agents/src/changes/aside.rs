@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What is lost by a power cut is only an explanation.
-const FAST: [&str; 2] = ["-c", "core.fsync=none"];
+/// A power cut may cost the explanation. A shared index would be written to the repository.
+const SETTINGS: [&str; 4] = ["-c", "core.fsync=none", "-c", "core.splitIndex=false"];
 /// Sage's own files, whatever the project ignores.
 const OWN: &str = ".sage";
 
 /// Where git writes instead of the repository.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Aside {
     index: PathBuf,
     /// Names of files that differ from the index, for git to read.
@@ -82,13 +82,13 @@ pub const LIST: [&str; 6] = ["ls-files", "-z", "--others", "--modified", "--dele
 
 /// Takes the named files into the index.
 pub fn add_args() -> Vec<&'static str> {
-    let mut args = FAST.to_vec();
+    let mut args = SETTINGS.to_vec();
     args.extend(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
     args
 }
 
 pub fn write_args() -> Vec<&'static str> {
-    let mut args = FAST.to_vec();
+    let mut args = SETTINGS.to_vec();
     args.push("write-tree");
     args
 }

@@ -123,6 +123,10 @@ impl Channel {
         self.over.send_replace(true);
     }
 
+    pub fn is_closed(&self) -> bool {
+        *self.over.borrow()
+    }
+
     pub async fn closed(&self) {
         // The sender is ours: it cannot be gone.
         let _ = self.over.subscribe().wait_for(|over| *over).await;

@@ -130,7 +130,9 @@ fn event(value: &mut Value) -> Event {
         }
         ("assistant", _) if value["is_api_error_message"] == true => Event::Fault(fault(value)),
         ("assistant", _) => said(value),
-        ("command_lifecycle", _) if value["state"] != "queued" => Event::Took(text(&value["command_uuid"])),
+        ("command_lifecycle", _) if ["started", "completed"].map(Value::from).contains(&value["state"]) => {
+            Event::Took(text(&value["command_uuid"]))
+        }
         ("user", _) => Event::Results(results(&value["message"]["content"])),
         ("stream_event", _) => streamed(&value["event"]),
         ("rate_limit_event", _) if value["rate_limit_info"]["status"] == "rejected" => {

@@ -35,10 +35,9 @@ pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel, grace: 
             }
             () = message(cx, channel) => {
                 for message in cx.messages.take() {
-                    // Closed meanwhile: it is the next turn's.
+                    // Closed in between: it is for the next turn.
                     if let Err(message) = channel.message(message) {
                         cx.messages.send(message);
-                        channel.closed().await;
                     }
                 }
             }
@@ -54,10 +53,13 @@ pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel, grace: 
     std::future::pending().await
 }
 
-/// A person has said something, and the program knows what it is about.
+/// A person has sent a message, and the program has its prompt. After its end a message is for the next turn.
 async fn message(cx: &StepCx, channel: &Channel) {
     channel.begun().await;
     cx.messages.come().await;
+    if channel.is_closed() {
+        std::future::pending().await
+    }
 }
 
 /// In words first: an interrupted turn says what it has used, a killed one does not.

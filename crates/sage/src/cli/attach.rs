@@ -1,4 +1,4 @@
-//! `sage attach`: watch a running step, answer what it asks and speak to its agent.
+//! `sage attach`: watch a running step, answer its questions and send messages to its agent.
 //!
 //! It only reads the files of the run and sends signals to its owner: the run does not notice when it ends.
 

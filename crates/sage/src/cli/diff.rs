@@ -1,4 +1,4 @@
-//! `sage diff`: what the steps of a run changed in the project's files.
+//! `sage diff`: the file changes of a run's steps.
 //!
 //! Two runs are named by their ids or as `feature@n`; comparing them is not supported yet.
 
@@ -23,7 +23,7 @@ use crate::display::text::{Line, Tone, first_line};
 pub struct Args {
     /// The feature's title or slug
     feature: String,
-    /// A step's path; all steps that changed something without one
+    /// A step's path; without one, all steps with changes
     step: Option<String>,
     /// Only the names of the files and how many lines changed
     #[arg(long)]

@@ -403,7 +403,7 @@ fn detail(past: Option<&Past>) {
     for message in past.map(|past| past.messages.as_slice()).unwrap_or_default() {
         let StepMessaged { attempt, by, text, .. } = message;
         print(format_args!(
-            "  attempt {attempt} was told by {by}: {}\n",
+            "  attempt {attempt} received a message from {by}: {}\n",
             text.trim().replace('\n', "\n    ")
         ));
     }

@@ -1,4 +1,4 @@
-//! `sage logs`: what happened, what a step did and printed, and what an agent was asked.
+//! `sage logs`: the events of a run, the activity and output of a step, the prompt of an agent.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,12 +26,12 @@ const TICK: Duration = Duration::from_millis(100);
 pub struct Args {
     /// The feature's title or slug
     feature: String,
-    /// A step's path: show what it does and prints
+    /// A step's path: show its activity and output
     step: Option<String>,
-    /// Follow until the run, or the step, ends; without a step, show what all agents do
+    /// Follow until the run, or the step, ends; without a step, include the activity of all agents
     #[arg(short, long)]
     follow: bool,
-    /// Show what the step's agent was asked: the system prompt and the prompt, as sent
+    /// Print the system prompt and the prompt of the step's agent, as sent
     #[arg(long, requires = "step", conflicts_with = "follow")]
     prompt: bool,
     /// Print JSON
@@ -169,13 +169,13 @@ fn prompt(snapshot: &Snapshot, id: StepId, json: bool) -> Result<ExitCode, Failu
     let (run, state) = (&snapshot.run, snapshot.run.step(id));
     if run.kind(id) != Kind::Agent {
         let kind = run.kind(id).name();
-        return Err(Failure::usage(format!("`{}` is a {kind} step: no agent was asked", state.path))
+        return Err(Failure::usage(format!("`{}` is a {kind} step and has no prompt", state.path))
             .hint(sage("logs").arg(&run.feature).arg(state.path.to_string())));
     }
     let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
     let Some(Prompt { system, prompt }) = Prompt::read(&scratch) else {
         let word = wire::step_word(run, id, snapshot.is_driven());
-        return Err(Failure::usage(format!("`{}` has asked no agent; it is {word}", state.path))
+        return Err(Failure::usage(format!("`{}` has sent no prompt; it is {word}", state.path))
             .hint(sage("explain").arg(&run.feature).arg(state.path.to_string())));
     };
     if json {

@@ -127,11 +127,11 @@ enum Command {
     List(list::Args),
     /// Show where a run stands
     Status(status::Args),
-    /// Show what happened, what a step does and prints, or what its agent was asked
+    /// Show the events of a run, the activity and output of a step, or the prompt of its agent
     Logs(logs::Args),
-    /// Watch a running step, answer what it asks, and speak to its agent
+    /// Watch a running step, answer its questions and send messages to its agent
     Attach(attach::Args),
-    /// Show what steps changed in the project's files
+    /// Show the file changes of steps
     Diff(diff::Args),
     /// Print the result of a run or a step as JSON
     Result(result::Args),

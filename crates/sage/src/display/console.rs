@@ -84,7 +84,7 @@ impl Console {
             Out.write_all(text.as_bytes())?;
             return Out.flush();
         };
-        let line = typing.visible(self.style.width);
+        let line = typing.visible(super::terminal::size(None).width);
         Out.write_all(format!("{CLEAR_LINE}{text}{line}").as_bytes())?;
         Out.flush()
     }

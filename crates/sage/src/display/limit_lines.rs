@@ -53,7 +53,7 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             Some(format!("{} {what}{said} by {}{message}", event.step, event.by))
         }
         Event::StepMessaged(event) => {
-            Some(format!("{} was told by {}: {}", event.step, event.by, first_line(&event.text)))
+            Some(format!("{} received a message from {}: {}", event.step, event.by, first_line(&event.text)))
         }
         Event::StepPreempted(event) => Some(format!("{} makes way for {}", event.step, event.by)),
         Event::StepSession(event) if event.continuity == Continuity::Reloaded && event.attempt > 1 => {

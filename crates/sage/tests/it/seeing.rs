@@ -162,7 +162,7 @@ fn logs_tell_what_an_agent_did_was_asked_and_used() {
     assert_eq!(asked.stdout, "--- system\nBe careful.\n--- prompt\nclaude-task: hold on\n");
     let asked = sage.sage("logs x work/codex --prompt --json").exit(0).json();
     assert_eq!((&asked["system"], &asked["prompt"]), (&"Be brief.".into(), &"codex-task: hold on".into()));
-    sage.sage("logs x work/build --prompt").exit(2).stderr_has("is a shell step: no agent was asked");
+    sage.sage("logs x work/build --prompt").exit(2).stderr_has("is a shell step and has no prompt");
     let sent = llm.prompts().iter().map(Value::to_string).collect::<String>();
     assert!(sent.contains("Be careful.") && sent.contains("Be brief."), "{sent}");
     // The same for programs.

@@ -28,7 +28,7 @@ impl Sent {
         let agent = &self.agent;
         match self.hears {
             Hears::AfterTurn => {
-                format!("queued: {agent} takes no messages while it works and gets it when its turn ends")
+                format!("queued: {agent} reads messages between turns; it gets this one when its turn ends")
             }
             Hears::Now | Hears::Never => format!("sent: {agent} gets it with its next request"),
         }

@@ -78,7 +78,7 @@ fn a_person_speaks_to_codex_and_leaves() {
     let mut terminal = Terminal::start(sage.args(["attach", "x"]), 80);
     terminal.until("> shell until test -e go");
     terminal.type_in("one more thing\r");
-    terminal.until("queued: codex takes no messages while it works");
+    terminal.until("queued: codex reads messages between turns");
     terminal.type_in("q\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0), "{seen}");

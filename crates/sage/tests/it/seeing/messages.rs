@@ -65,9 +65,11 @@ fn a_message_reaches_claude_in_the_same_turn() {
     is_paid(&sage, &llm);
     let [(text, by)] = journaled(&sage).try_into().unwrap();
     assert!(text == MESSAGE && by.ends_with(" via command line"), "{text} {by}");
-    sage.sage("logs x").exit(0).stdout_has(&format!("work/one was told by {by}: {MESSAGE}"));
+    sage.sage("logs x").exit(0).stdout_has(&format!("work/one received a message from {by}: {MESSAGE}"));
     sage.sage("logs x work/one").exit(0).stdout_has(&format!("\n@ {MESSAGE}\n"));
-    sage.sage("explain x work/one").exit(0).stdout_has(&format!("attempt 1 was told by {by}: {MESSAGE}"));
+    sage.sage("explain x work/one")
+        .exit(0)
+        .stdout_has(&format!("attempt 1 received a message from {by}: {MESSAGE}"));
     let explained = sage.sage("explain x work/one --json").exit(0).json();
     assert_eq!(explained["messages"][0]["text"], MESSAGE);
     // Nothing else knows of it: the step is what it was.
