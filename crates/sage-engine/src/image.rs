@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use sage_core::digest::Digest;
-use sage_core::event::RunStarted;
+use sage_core::event::{RunStarted, Standing};
 use sage_core::run::{Output, PhaseId, Run, Status, StepId};
 use sage_core::seal::Key;
 use sage_core::wire::{self, PhaseResult, WorkflowMetrics};
@@ -285,6 +285,9 @@ fn paint(run: &Run, durable: Head, blobs: &Blobs, finished: &mut Finished) -> Ma
             if let Some(digests) = digests(run, id) {
                 shown["digests"] = digests;
             }
+            if let Some(standing) = standing(run, id) {
+                shown["standing"] = standing;
+            }
             checkpoints.insert(run.phase_path(id), shown);
         }
     }
@@ -353,6 +356,17 @@ fn digests(run: &Run, id: PhaseId) -> Option<Value> {
     };
     let digests: Map<String, Value> = run.phase(id).members.iter().filter_map(put_together).collect();
     (!digests.is_empty()).then_some(Value::Object(digests))
+}
+
+/// What results do not say themselves: without it, a run that goes on without its journal would look better than it is.
+fn standing(run: &Run, id: PhaseId) -> Option<Value> {
+    let of_member = |&member: &StepId| {
+        let standing = run.standing(member);
+        let told = (standing != Standing::default()).then(|| serde_json::to_value(standing).ok())?;
+        Some((run.operation(member).id.clone(), told?))
+    };
+    let standing: Map<String, Value> = run.phase(id).members.iter().filter_map(of_member).collect();
+    (!standing.is_empty()).then_some(Value::Object(standing))
 }
 
 fn phase_image(result: PhaseResult, results: Value) -> Value {

@@ -103,6 +103,8 @@ impl Drop for FeatureLock {
         for file in self.files.get_mut().unwrap_or_else(PoisonError::into_inner) {
             // If this fails, the next owner sees a stale lock: true enough, and harmless.
             let _ = file.set_len(0);
+            // Not only closed: a child that another thread is starting has a copy of the descriptor until it executes.
+            let _ = file.unlock();
         }
     }
 }

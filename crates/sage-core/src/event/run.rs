@@ -197,6 +197,9 @@ pub struct RunImported {
     /// Of results that are put together from others: the digest of each step's, which is not that of its JSON.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digests: BTreeMap<String, Digest>,
+    /// What those results do not say themselves, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub standing: BTreeMap<String, Standing>,
     /// Steps that had finished and whose results are gone: they run again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u32,
@@ -209,6 +212,20 @@ pub struct RunImported {
     /// stands in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Acknowledged>,
+}
+
+/// What else is known of a finished step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Standing {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub degraded: bool,
+    /// Checks are among the steps that it is made of.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub checks: bool,
+    /// Whether it changed files, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<bool>,
 }
 
 /// A record, by its number and its hash.

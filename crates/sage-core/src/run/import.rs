@@ -25,6 +25,7 @@ impl Run {
             }
         }
         self.end_attempts(event, now);
+        let mut checks = Vec::new();
         for (phase, results) in &event.phases {
             for (operation, payload) in results {
                 let path = format!("{phase}/{operation}");
@@ -36,13 +37,24 @@ impl Run {
                 }
                 self.step_mut(id).reused = true;
                 self.tally.reused += 1;
-                let result = payload.clone();
+                let standing = event.standing.get(&path).copied().unwrap_or_default();
+                let (result, changed) = (payload.clone(), standing.changed);
                 let output = match event.digests.get(&path) {
                     Some(&sha) => Output::Whole { result, sha },
-                    None => Output::leaf(result),
+                    None => Output::Leaf { result, full: None, artifacts: Vec::new(), changed, aside: None },
                 };
+                self.step_mut(id).degraded |= standing.degraded || standing.checks;
                 self.take_over(id, Arc::new(output), now);
+                if standing.checks {
+                    self.unconfirmed(id);
+                }
+                checks.extend(self.operation(id).is_check().then_some(id));
             }
+        }
+        // What they have seen is not known any more: they are made again, and what comes after them waits.
+        for id in checks {
+            self.unreuse(id);
+            self.begin_again(id, now);
         }
         // What goes on from somewhere has steps that were counted before.
         if self.tally.opened > 0 {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::event::Standing;
 use crate::role::Role;
 use crate::run::step::{Children, Output, State, Step};
 use crate::run::{Run, StepId};
@@ -128,6 +129,16 @@ impl Run {
             found.push("no check ran".to_string());
         }
         found
+    }
+
+    /// What the result of a finished step does not say itself.
+    pub fn standing(&self, id: StepId) -> Standing {
+        let step = self.step(id);
+        let changed = match step.output.as_deref() {
+            Some(Output::Leaf { changed, .. }) => *changed,
+            _ => None,
+        };
+        Standing { degraded: step.degraded, checks: self.holds_checks(id), changed }
     }
 
     /// Its result is that of a fallback: a value of the template, or one that the cache kept for too long.

@@ -39,6 +39,7 @@ const KNOWN_OF_PHASE: &[&str] = &[
     "metrics",
     "phaseId",
     "results",
+    "standing",
     "status",
     "timestamp",
     "unfinished",

@@ -5,17 +5,20 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
+use super::MAX_BYTES;
 use super::wake::Wake;
 use crate::vfs::{self, DiskFs, Vfs, open_regular};
 
 pub const FILE: &str = "ledger.jsonl";
+/// A line holds one wake and a few words; a longer one was not written by Sage.
+const LINE_BYTES: u64 = 8 * MAX_BYTES;
 
 /// A wake that was handled.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,17 +102,18 @@ impl Reader {
 
     fn take(&mut self, file: &mut File, each: &mut dyn FnMut(Handled)) -> io::Result<()> {
         file.seek(SeekFrom::Start(self.offset))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let (mut lines, mut line) = (BufReader::new(file), Vec::new());
+        loop {
+            line.clear();
+            lines.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line)?;
+            // The end, or a line that is not finished.
             if line.last() != Some(&b'\n') {
-                break;
+                return Ok(());
             }
             self.offset += line.len() as u64;
             // A line that cannot be read tells nothing; those around it do.
-            Handled::parse(line).into_iter().for_each(&mut *each);
+            Handled::parse(&line).into_iter().for_each(&mut *each);
         }
-        Ok(())
     }
 }
 

@@ -53,6 +53,12 @@ impl Owner {
         !self.is_of_another_boot() && self.runs()
     }
 
+    /// Whether that very process is suspended (Ctrl-Z, `kill -STOP`): it lives and does nothing.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.is_alive() && stat_fields(self.pid).is_some_and(|fields| fields[STATE] == "T")
+    }
+
     /// For an owner whose lock is free.
     #[must_use]
     pub fn staleness(&self) -> Stale {
@@ -102,23 +108,25 @@ pub(crate) fn boot_id() -> String {
 }
 
 /// When a process started, in clock ticks since boot. A zombie has ended.
-#[cfg(target_os = "linux")]
 fn start_time(pid: u32) -> Option<String> {
-    const STATE: usize = 0;
-    const START_TIME: usize = 19;
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    // The name before may hold anything, spaces and brackets too.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    match *fields.get(STATE)? {
+    let mut fields = stat_fields(pid)?;
+    match fields[STATE].as_str() {
         "Z" | "X" => None,
-        _ => fields.get(START_TIME).map(|&ticks| ticks.to_owned()),
+        _ => Some(fields.swap_remove(START_TIME)),
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn start_time(_pid: u32) -> Option<String> {
-    None
+const STATE: usize = 0;
+const START_TIME: usize = 19;
+
+/// `/proc/<pid>/stat` from the state on, if all of it up to the start time is there.
+fn stat_fields(pid: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The name before may hold anything, spaces and brackets too.
+    let fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned);
+    let fields: Vec<String> = fields.take(START_TIME + 1).collect();
+    (fields.len() > START_TIME).then_some(fields)
 }
 
 fn pid_exists(pid: u32) -> bool {

@@ -44,10 +44,9 @@ impl Engine {
                 Err(OpenError::Owned { .. }) if Instant::now() < deadline => {}
                 Err(error) => {
                     self.withdraw(&sent);
-                    return Err(if matches!(error, OpenError::Owned { .. }) {
-                        OpenError::Deaf
-                    } else {
-                        error
+                    return Err(match error {
+                        OpenError::Owned { owner, .. } => OpenError::Deaf(owner),
+                        error => error,
                     });
                 }
                 Ok(lock) => {

@@ -135,8 +135,8 @@ pub enum OpenError {
     NotAlone(String),
     #[error("processes of an earlier owner are still alive: {what}")]
     Children { what: String, pids: Vec<u32> },
-    #[error("the owner did not take the signal in time")]
-    Deaf,
+    #[error("{} did not answer in time", owner_text(.0))]
+    Deaf(Option<Owner>),
     #[error(transparent)]
     Project(#[from] ProjectError),
     #[error(transparent)]
@@ -175,10 +175,24 @@ fn answer_text(answer: &Option<String>) -> String {
 }
 
 fn owner_text(owner: &Option<Owner>) -> String {
-    owner.as_ref().map_or("another process".into(), |owner| format!("process {}", owner.pid))
+    match owner {
+        Some(owner) if owner.is_suspended() => format!("process {}, which is suspended", owner.pid),
+        Some(owner) if owner.pid != 0 => format!("process {}", owner.pid),
+        _ => "another process".into(),
+    }
 }
 
 impl OpenError {
+    /// The process that owns the run, if it is suspended: it goes on when it is continued, not by waiting.
+    pub fn suspended(&self) -> Option<u32> {
+        match self {
+            OpenError::Owned { owner: Some(owner), .. } | OpenError::Deaf(Some(owner)) => {
+                owner.is_suspended().then_some(owner.pid)
+            }
+            _ => None,
+        }
+    }
+
     /// The machine's own trouble, if it is that: worth another try later.
     pub fn trouble(&self) -> Option<Trouble> {
         let cause = self.to_string();

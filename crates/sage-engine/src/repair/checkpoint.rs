@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use sage_core::digest::Digest;
-use sage_core::event::{Been, KeptResult, Payload, RunStarted};
+use sage_core::event::{Been, KeptResult, Payload, RunStarted, Standing};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::blobs::Blobs;
@@ -91,6 +92,18 @@ pub(super) fn digests(doc: &Map<String, Value>, phases: &Phases) -> BTreeMap<Str
             Some((format!("{phase}/{operation}"), sha.as_str()?.parse().ok()?))
         };
         Some(digests.iter().filter_map(one).collect::<Vec<_>>())
+    };
+    phases.keys().filter_map(of_phase).flatten().collect()
+}
+
+/// Of those phases: what their results do not say themselves, by path.
+pub(super) fn standing(doc: &Map<String, Value>, phases: &Phases) -> BTreeMap<String, Standing> {
+    let of_phase = |phase: &String| {
+        let standing = phase_of(doc, phase)?.get("standing")?.as_object()?;
+        let one = |(operation, told): (&String, &Value)| {
+            Some((format!("{phase}/{operation}"), Standing::deserialize(told).ok()?))
+        };
+        Some(standing.iter().filter_map(one).collect::<Vec<_>>())
     };
     phases.keys().filter_map(of_phase).flatten().collect()
 }

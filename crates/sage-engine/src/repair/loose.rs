@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sage_core::digest::Digest;
-use sage_core::event::{End, Event, KeptResult, OpenMode, RunOpened};
+use sage_core::event::{End, Event, KeptResult, OpenMode, RunOpened, Standing};
 use sage_core::run::Run;
 use sage_core::template::Kind;
 
@@ -23,6 +23,7 @@ pub(super) struct Loose {
     pub events: Vec<Event>,
     pub phases: Phases,
     pub digests: BTreeMap<String, Digest>,
+    pub standing: BTreeMap<String, Standing>,
     results: Vec<(Arc<str>, KeptResult)>,
     keys: HashMap<(Arc<str>, u32), Start>,
     /// Steps that went another way: what they gave only stands in for a result.
@@ -107,6 +108,7 @@ impl Loose {
                 self.results.extend(imported.results.into_iter().map(|kept| (Arc::from(""), kept)));
                 self.phases.extend(imported.phases);
                 self.digests.extend(imported.digests);
+                self.standing.extend(imported.standing);
             }
             other => self.take_change(other, run, now),
         }

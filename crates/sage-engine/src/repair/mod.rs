@@ -140,9 +140,12 @@ impl Builder<'_> {
         repaired.lost = self.lost(&repaired);
         let mut digests = doc.map(|doc| checkpoint::digests(doc, &phases)).unwrap_or_default();
         digests.extend(loose.digests.clone());
+        let mut standing = doc.map(|doc| checkpoint::standing(doc, &phases)).unwrap_or_default();
+        standing.extend(loose.standing.clone());
         let last = RunImported {
             from: checkpoint::origin(self.loaded).into(),
             digests,
+            standing,
             phases,
             lost: u32::try_from(repaired.lost).unwrap_or(u32::MAX),
             results: Vec::new(),

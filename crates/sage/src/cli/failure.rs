@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use sage_core::run::FoldError;
 use sage_engine::journal::JournalError;
+use sage_engine::lock::LockError;
 use sage_engine::open::OpenError;
 use sage_engine::project::ProjectError;
 use sage_engine::run_loop::LoopError;
@@ -100,6 +101,9 @@ impl From<ProjectError> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         let message = error.to_string();
+        if let Some(pid) = error.suspended() {
+            return Failure::new(Kind::Conflict, message).hint(format!("kill -CONT {pid}    (continues it)"));
+        }
         match error {
             // Who starts a run adds how to start it all the same: only there it is known with which options.
             OpenError::Owned { feature, .. } => {
@@ -138,6 +142,10 @@ impl From<OpenError> for Failure {
             OpenError::Unanswered(step) => Failure::new(Kind::Paused, message)
                 .hint(sage("approve").arg("FEATURE").arg(step).comment("run it again; or sage reject")),
             OpenError::Project(error) => error.into(),
+            OpenError::Lock(LockError::Io { path, .. }) if path.is_dir() => {
+                let path = argument(&path.display().to_string());
+                Failure::failed(message).hint(format!("rmdir {path}    (a lock file belongs there)"))
+            }
             OpenError::NoKey => Failure::failed(message).hint("XDG_STATE_HOME=<a directory of yours>"),
             OpenError::Damaged { feature, .. } => Failure::failed(message)
                 .hint(sage("repair").arg(&feature).arg("--dry-run").comment("shows what can be kept"))

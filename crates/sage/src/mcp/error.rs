@@ -148,6 +148,9 @@ impl From<OpenError> for ToolError {
         let message = error.to_string();
         let status = |feature: &str| call_text("sage_workflow_status", feature);
         let of = |code| ToolError::new(code, message.clone());
+        if let Some(pid) = error.suspended() {
+            return of(Code::Conflict).hint(format!("ask the user to type: kill -CONT {pid}"));
+        }
         match &error {
             OpenError::Owned { feature, .. } => of(Code::Conflict).hint(status(feature)),
             OpenError::Open { feature, .. } => of(Code::Conflict)
@@ -174,7 +177,7 @@ impl From<OpenError> for ToolError {
             OpenError::Unanswered(_) | OpenError::NotAlone(_) | OpenError::Children { .. } => {
                 of(Code::Conflict).hint("sage_inbox {\"action\":\"list\"}")
             }
-            OpenError::Deaf => of(Code::Timeout).hint("call again"),
+            OpenError::Deaf(_) => of(Code::Timeout).hint("call again"),
             OpenError::Journal(_) | OpenError::Fold(_) | OpenError::Event(_) | OpenError::Checkpoint(_) => {
                 of(Code::Corrupted).hint(format!("type: {}", sage("verify")))
             }

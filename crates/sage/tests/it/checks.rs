@@ -7,6 +7,7 @@ use crate::dsl::{Sage, git};
 use crate::examples::copy_named;
 
 mod chosen;
+mod lost;
 mod shown;
 mod stale;
 mod verdict;

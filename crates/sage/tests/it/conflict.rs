@@ -43,6 +43,36 @@ fn the_second_start_exits_5_and_names_the_owner() {
 
 // covers: R9
 #[test]
+fn a_suspended_owner_is_named_with_the_command_that_continues_it() {
+    let (sage, first) = held();
+    let pid = first.pid();
+    first.signal(rustix::process::Signal::STOP);
+    let suspended =
+        || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
+    crate::dsl::wait_until(suspended, crate::dsl::DEADLINE, "it to be suspended");
+    for command in ["resume x", "run x -t t", "pause x"] {
+        let told = sage.sage(command).exit(5);
+        told.stderr_has("which is suspended").stderr_has(&format!("hint: kill -CONT {pid}"));
+    }
+    first.signal(rustix::process::Signal::CONT);
+    sage.write("go", "");
+    first.end().exit(0);
+}
+
+// covers: R9
+#[test]
+fn a_directory_in_the_place_of_a_lock_is_named_with_the_command_that_removes_it() {
+    let sage = Sage::new().template("t", ASK);
+    let lock = sage.path(".sage/state/workflow-x.lock");
+    std::fs::create_dir_all(&lock).unwrap();
+    sage.sage("run x -t t")
+        .exit(1)
+        .stderr_has("is a directory")
+        .stderr_has(&format!("hint: rmdir {}", lock.display()));
+}
+
+// covers: R9
+#[test]
 fn the_registry_names_the_open_run_and_its_owner() {
     let (sage, first) = held();
     let (entries, damage) = sage_engine::registry::read(&sage.path(".sage/state"));

@@ -1,4 +1,4 @@
-//! How often a run makes something durable: a sync costs more than all else in a short run.
+//! What a short run asks of the disk: syncs, which cost more than all else in it, and journals of other runs.
 
 use crate::dsl::Sage;
 
@@ -13,11 +13,11 @@ phases:
     operations: [{ id: a, type: shell, params: { run: 'true' } }]
 ";
 
-/// Counts the calls of a whole run with strace; `None` if it cannot trace here.
-fn syncs_of(sage: &Sage, feature: &str) -> Option<usize> {
+/// The system calls of a whole run, one a line; `None` if strace cannot trace here.
+fn calls_of(sage: &Sage, feature: &str, calls: &str) -> Option<String> {
     let trace = sage.outside().join("trace");
     let mut strace = sage.args([""; 0]).command_of("strace");
-    strace.args(["-f", "-qq", "-e", "trace=fsync,fdatasync,sync,syncfs,sync_file_range", "-o"]);
+    strace.args(["-f", "-qq", "-e", &format!("trace={calls}"), "-o"]);
     strace.arg(&trace).arg(env!("CARGO_BIN_EXE_sage")).args(["run", feature, "-t", "hello"]);
     let output = strace.output().ok()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -26,8 +26,14 @@ fn syncs_of(sage: &Sage, feature: &str) -> Option<usize> {
     }
     assert!(output.status.success(), "{stderr}");
     let text = std::fs::read_to_string(&trace).unwrap();
-    // A call that was interrupted by another thread's is told twice.
-    Some(text.lines().filter(|line| line.contains("sync") && !line.contains("resumed>")).count())
+    // A call that was interrupted by another thread's has a second line.
+    let whole: Vec<&str> = text.lines().filter(|line| !line.contains("resumed>")).collect();
+    Some(whole.join("\n"))
+}
+
+fn syncs_of(sage: &Sage, feature: &str) -> Option<usize> {
+    let calls = calls_of(sage, feature, "fsync,fdatasync,sync,syncfs,sync_file_range")?;
+    Some(calls.lines().filter(|line| line.contains("sync")).count())
 }
 
 // covers: R4
@@ -48,4 +54,27 @@ fn a_run_of_one_step_syncs_only_what_must_survive_a_power_cut() {
     println!("syncs: {fresh} in a fresh project, {known} in a known one");
     assert!((2..=FRESH).contains(&fresh), "{fresh} syncs in a fresh project");
     assert!((2..=KNOWN).contains(&known), "{known} syncs in a known project");
+}
+
+// covers: R20
+#[test]
+fn a_start_does_not_read_the_journals_of_older_runs() {
+    let sage = Sage::new().template("hello", HELLO);
+    let runs = || std::fs::read_dir(sage.path(".sage/state/runs")).map_or(0, Iterator::count);
+    let opened = || {
+        let calls = calls_of(&sage, "x", "open,openat")?;
+        let of_run =
+            |line: &str| Some(line.split_once("/runs/")?.1.split_once("/journal.jsonl")?.0.to_string());
+        let ids: std::collections::BTreeSet<String> = calls.lines().filter_map(of_run).collect();
+        Some(ids.len())
+    };
+    sage.sage("run x -t hello").exit(0);
+    let Some(first) = opened() else {
+        println!("skipped: strace is missing or may not trace here");
+        return;
+    };
+    for _ in 0..10 {
+        sage.sage("run x -t hello").exit(0);
+    }
+    assert_eq!(opened(), Some(first), "of {} runs: the new one and the one before", runs());
 }
