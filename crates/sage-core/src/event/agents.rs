@@ -40,6 +40,11 @@ pub struct AskedFor {
 }
 
 impl AskedFor {
+    /// The agent asks for an answer in words, not for permission.
+    pub fn wants_words(&self) -> bool {
+        self.tool == crate::approval::YOUR_ANSWER
+    }
+
     /// What people read: the tool, and what it is for.
     pub fn title(&self) -> String {
         let what = self.command.clone().unwrap_or_else(|| self.paths.join(", "));

@@ -3,37 +3,38 @@
 //! It only reads the files of the run and sends signals to its owner: the run does not notice when it ends.
 
 mod answer;
+mod question;
 mod send;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use sage_core::event::Event;
-use sage_core::run::{OpenAsk, Run, StepId};
+use sage_core::run::{Run, StepId};
 use sage_core::wire;
 use sage_engine::open::{Engine, Snapshot};
 
 use super::context::Context;
 use super::failure::Failure;
 use super::step_output::{Piece, StepOutput};
-use super::{background, drive, feature, logs, print_json};
-use crate::command_line::sage;
+use super::{background, drive, feature, logs, print_json, questions};
+use crate::command_line::{sage, tell};
 use crate::display::activity_lines::of_entry;
 use crate::display::tail::Tail;
 use crate::display::text::{Line, Tone, clean_lines};
 use crate::display::{Console, EventLines, Typed};
 use answer::Answer;
+use question::Question;
 
 /// Between two looks.
 const TICK: Duration = Duration::from_millis(100);
 const PROMPT: &str = "> ";
-const QUESTION: &str = "allow? [y/n/always] ";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The feature's title or slug
     feature: String,
-    /// The step's path; may be left out if only one agent runs
+    /// The step's path; may be left out if only one agent runs, or only one step has a question
     step: Option<String>,
     /// Send this message to the step's agent and exit
     #[arg(short, long, value_name = "TEXT")]
@@ -49,7 +50,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let snapshot = engine.read(&feature)?;
     let step = match args.step {
         Some(step) => snapshot.run.step(super::step(&snapshot.run, &step)?).path.to_string(),
-        None => only_agent(&snapshot.run)?,
+        None => only_step(&snapshot.run)?,
     };
     if let Some(text) = &args.message {
         let sent = send::send(context, &feature, &step, text)?;
@@ -66,8 +67,8 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     Attached::new(context, &engine, &feature, &step, &snapshot).follow()
 }
 
-/// The one agent that runs.
-fn only_agent(run: &Run) -> Result<String, Failure> {
+/// The one agent that runs; without any, the one step with a question.
+fn only_step(run: &Run) -> Result<String, Failure> {
     let running: Vec<&str> = run
         .step_ids()
         .filter(|&id| run.agent_of(id).is_some() && run.state_name(id) == "running")
@@ -75,6 +76,7 @@ fn only_agent(run: &Run) -> Result<String, Failure> {
         .collect();
     match running.as_slice() {
         [one] => Ok((*one).to_string()),
+        [] if questions::of_run(run).len() == 1 => Ok(questions::of_run(run).remove(0).step),
         [] => Err(Failure::usage(format!("no agent of `{}` runs", run.feature))
             .hint(sage("status").arg(&run.feature))),
         [first, ..] => Err(Failure::usage(format!("{} agents run: {}", running.len(), running.join(", ")))
@@ -93,7 +95,10 @@ struct Attached<'a> {
     output: StepOutput,
     events: EventLines,
     console: Console,
-    /// The question that is open, once it was shown.
+    /// It has an agent, which can be spoken to.
+    speaks: bool,
+    answered: bool,
+    /// The id of the question that was shown last, while it is open.
     asked: Option<String>,
 }
 
@@ -125,20 +130,25 @@ impl<'a> Attached<'a> {
             output: StepOutput::default(),
             events: EventLines::default(),
             console: Console::open(drive::style(), typing),
+            speaks: snapshot.run.find(step).is_some_and(|id| snapshot.run.agent_of(id).is_some()),
+            answered: false,
             asked: None,
         }
     }
 
     fn follow(mut self) -> Result<ExitCode, Failure> {
         if self.console.takes_input() {
-            let help = "type a message and Enter to send it; `q` and Enter, or Ctrl-C, to detach";
+            let help = match self.speaks {
+                true => "type a message and Enter to send it; `q` and Enter, or Ctrl-C, to detach",
+                false => "`q` and Enter, or Ctrl-C, to detach",
+            };
             self.print(vec![Line::of(Tone::Dim, help)])?;
             self.console.set_prompt(PROMPT)?;
         }
         let over = loop {
             let goes_on = background::goes_on(self.context, self.engine, self.feature);
             let any = self.look()?;
-            if !any && (self.has_ended() || !goes_on) {
+            if !any && (self.has_ended() || !goes_on && !self.can_answer()) {
                 break Over::Ended;
             }
             if let Some(over) = self.listen(if any { Duration::ZERO } else { TICK })? {
@@ -147,10 +157,14 @@ impl<'a> Attached<'a> {
         };
         let run = self.tail.run();
         let word = run.and_then(|run| run.find(self.step).map(|id| wire::step_word(run, id, true)));
+        let answered = self.answered;
         drop(self.console);
         match over {
             Over::Left => eprintln!("detached from {}; the run is not affected", self.step),
             Over::Ended => eprintln!("{}: {}", self.step, word.unwrap_or("gone")),
+        }
+        if answered && !background::goes_on(self.context, self.engine, self.feature) {
+            tell(sage("resume").arg(self.feature));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -184,20 +198,28 @@ impl<'a> Attached<'a> {
     /// A question that nobody was shown yet.
     fn questions(&mut self) -> Vec<Line> {
         let open = self.open_question();
-        let id = open.as_ref().map(|(id, _)| id.clone());
+        let id = open.as_ref().map(|open| open.id.clone());
         if id == self.asked {
             return Vec::new();
         }
         self.asked = id;
-        // Whoever types now answers it, or speaks to the agent all the same.
-        let _ = self.console.set_prompt(if self.asked.is_some() { QUESTION } else { PROMPT });
-        open.map(|(_, lines)| lines).unwrap_or_default()
+        let _ = self.console.set_prompt(open.as_ref().map_or(PROMPT, |open| &open.prompt));
+        open.map(|open| open.lines(self.console.takes_input())).unwrap_or_default()
     }
 
-    fn open_question(&self) -> Option<(String, Vec<Line>)> {
+    fn open_question(&self) -> Option<Question> {
         let run = self.tail.run()?;
-        let open = run.asks_of(run.find(self.step)?).next()?;
-        Some((open.ask.id.clone(), question(open, run, self.console.takes_input())))
+        Question::of(run, run.find(self.step)?)
+    }
+
+    /// The question that the person has seen.
+    fn seen_question(&self) -> Option<Question> {
+        self.open_question().filter(|open| self.asked.as_ref() == Some(&open.id))
+    }
+
+    /// An approval can be answered in a run that no process owns; an agent's question ends with its agent.
+    fn can_answer(&self) -> bool {
+        self.console.takes_input() && self.seen_question().is_some_and(|open| open.ask.is_none())
     }
 
     fn has_ended(&self) -> bool {
@@ -212,19 +234,23 @@ impl<'a> Attached<'a> {
                 Typed::Leave => return Ok(Some(Over::Left)),
                 Typed::Line(text) => text.trim().to_string(),
             };
-            match (text.as_str(), self.asked.clone().zip(Answer::read(&text))) {
+            let answer = self.seen_question().and_then(|open| Some((open.read(&text)?, open.ask)));
+            match (text.as_str(), answer) {
                 ("", _) => {}
                 ("q", _) => return Ok(Some(Over::Left)),
-                (_, Some((ask, answer))) => self.answer(ask, answer)?,
+                (_, Some((answer, ask))) => self.answer(ask, answer)?,
                 (text, None) => self.send(text)?,
             }
         }
         Ok(None)
     }
 
-    fn answer(&mut self, ask: String, answer: Answer) -> Result<(), Failure> {
+    fn answer(&mut self, ask: Option<String>, answer: Answer) -> Result<(), Failure> {
         match answer::give(self.context, self.feature, self.step, ask, answer) {
-            Ok(said) => self.print(said.into_iter().map(|line| Line::of(Tone::Dim, &line)).collect()),
+            Ok(said) => {
+                self.answered = true;
+                self.print(said.into_iter().map(|line| Line::of(Tone::Dim, &line)).collect())
+            }
             Err(failure) => self.complain(&failure),
         }
     }
@@ -256,22 +282,6 @@ fn lines_of(piece: &Piece) -> Vec<Line> {
             clean_lines(&text).lines().map(|line| Line::of(Tone::Plain, line)).collect()
         }
     }
-}
-
-/// Every line of the agent's own words is indented: none of them looks like the question itself.
-fn question(open: &OpenAsk, run: &Run, answers_here: bool) -> Vec<Line> {
-    let ask = &open.ask;
-    let mut lines = vec![Line::of(Tone::Warn, "? ").with(Tone::Bold, &format!("may it use {}?", ask.tool))];
-    let what = ask.command.clone().unwrap_or_else(|| ask.paths.join("\n"));
-    lines.extend(what.lines().map(|line| Line::of(Tone::Plain, "    ").with(Tone::Plain, line)));
-    lines.extend(ask.why.iter().map(|why| Line::of(Tone::Dim, &format!("  asked because {why}"))));
-    if !answers_here {
-        let command = sage("approve").arg(&run.feature).arg(run.step(open.step).path.to_string());
-        lines.push(
-            Line::of(Tone::Plain, "  → ").with(Tone::Bold, &command.option("--ask", &ask.id).to_string()),
-        );
-    }
-    lines
 }
 
 /// Whether a record names the step.

@@ -40,15 +40,6 @@ impl Warned {
     }
 }
 
-/// Of accounts that are nearly used up.
-pub(super) fn near(run: &Run) -> Vec<Line> {
-    let near = run.allowances().filter(|(_, allowance)| allowance.is_near());
-    let line = |(agent, it): (&str, &Allowance)| {
-        Line::of(Tone::Warn, "! ").with(Tone::Plain, &allowance_text(agent, it))
-    };
-    near.map(line).collect()
-}
-
 /// `  codex: 12% of its 5-hour limit used (resets at …), 3% of its 7-day limit used (resets at …)`
 pub(super) fn calm(run: &Run) -> Vec<Line> {
     let mut agents: Vec<(&str, Vec<String>)> = Vec::new();

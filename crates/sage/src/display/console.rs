@@ -3,10 +3,13 @@
 //! The terminal is as it was when this is dropped. Without one, lines are only printed.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::signal::unix::{SignalKind, signal};
 use unicode_width::UnicodeWidthStr;
 
 use super::line_edit::{LineEdit, Typed};
@@ -27,6 +30,8 @@ struct Typing {
     prompt: String,
     /// How the terminal was before.
     before: Termios,
+    /// A signal asked this process to end.
+    ends: Arc<AtomicBool>,
 }
 
 impl Console {
@@ -94,10 +99,12 @@ impl Typing {
     /// Keys come one by one, unseen; `None` if the terminal cannot do that.
     fn begin() -> Option<Typing> {
         let before = tcgetattr(io::stdin()).ok()?;
+        let ends = Arc::new(AtomicBool::new(false));
+        note_end(ends.clone()).ok()?;
         let mut raw = before.clone();
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
-        Some(Typing { line: LineEdit::default(), prompt: String::new(), before })
+        Some(Typing { line: LineEdit::default(), prompt: String::new(), before, ends })
     }
 
     fn read(&mut self, wait: Duration) -> io::Result<Vec<Typed>> {
@@ -105,8 +112,9 @@ impl Typing {
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
         let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
         match poll(&mut ready, Some(&wait)) {
-            Ok(0) => return Ok(Vec::new()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            _ if self.ends.load(Ordering::Relaxed) => return Ok(vec![Typed::Leave]),
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
+            Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
         let mut bytes = [0u8; 4096];
@@ -132,6 +140,22 @@ impl Typing {
         }
         format!("{}{text}", self.prompt)
     }
+}
+
+/// SIGTERM and SIGHUP end nothing at once: the terminal must be restored first.
+fn note_end(ends: Arc<AtomicBool>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let (mut term, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    drop(inside);
+    let wait = async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        ends.store(true, Ordering::Relaxed);
+    };
+    std::thread::Builder::new().spawn(move || runtime.block_on(wait)).map(drop)
 }
 
 impl Drop for Console {

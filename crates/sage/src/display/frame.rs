@@ -68,9 +68,8 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose, doing:
     }
     doing.painted();
     lines.extend(more);
-    // The live tree says above itself what comes near its limit.
+    // Limits that come near are notices: the live tree has them above itself, `status` below.
     if whole {
-        lines.extend(allowance_lines::near(run));
         lines.extend(allowance_lines::calm(run));
     }
     lines.truncate(size.height.max(1));

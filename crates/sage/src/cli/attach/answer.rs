@@ -1,5 +1,7 @@
 //! What a person types at a question of the agent: the same answers as `sage approve` and `sage reject`.
 
+use serde_json::json;
+
 use super::super::answer::{self, Said};
 use super::super::context::Context;
 use super::super::failure::Failure;
@@ -13,6 +15,10 @@ pub enum Answer {
     /// From now on in this project.
     Always,
     No(Option<String>),
+    /// Of an approval.
+    Choice(String),
+    /// To an agent that wants to know something.
+    Words(String),
 }
 
 impl Answer {
@@ -36,22 +42,24 @@ pub fn give(
     context: &Context,
     feature: &str,
     step: &str,
-    ask: String,
+    ask: Option<String>,
     answer: Answer,
 ) -> Result<Vec<String>, Failure> {
     refuse_steps("answer a question", &answer::command("approve", feature, Some(step)))?;
-    let (choice, message) = match &answer {
-        Answer::Yes | Answer::Always => ("approve", None),
-        Answer::No(why) => ("reject", why.clone()),
+    let (choice, message, input) = match &answer {
+        Answer::Yes | Answer::Always => (None, None, None),
+        Answer::No(why) => (Some("reject".to_string()), why.clone(), None),
+        Answer::Choice(choice) => (Some(choice.clone()), None, None),
+        Answer::Words(text) => (None, None, Some(json!({"answer": text}))),
     };
     let kept = match answer {
         Answer::Always => {
             let run = context.engine().read(feature)?.run;
-            Some(keep::keep(context, &run, Some(step), Some(&ask), &Scope::Same)?)
+            Some(keep::keep(context, &run, Some(step), ask.as_deref(), &Scope::Same)?)
         }
         _ => None,
     };
-    let said = Said { choice: Some(choice.into()), message, ask: Some(ask), input: None };
+    let said = Said { choice, message, ask, input };
     let given = answer::say(context, feature, Some(step.into()), said, Door::of_command().by());
     match (given, kept) {
         (Ok(_), kept) => Ok(kept.map(|kept| kept.lines()).unwrap_or_default()),

@@ -90,6 +90,12 @@ fn a_person_speaks_to_codex_and_leaves() {
     again.type_in("half a line\u{3}");
     assert_eq!(again.end().0, Some(0));
     assert_eq!(sage.state_of("x", "work/one"), "running");
+    // A signal does, too: `end` looks at the terminal's modes.
+    let killed = Terminal::start(sage.args(["attach", "x", "work/one"]), 40);
+    killed.until("> shell until");
+    assert!(!killed.is_calm());
+    killed.terminate();
+    assert_eq!(killed.end().0, Some(0));
     sage.write("go", "");
     run.end().exit(0);
     let prompts: Vec<String> = llm.prompts().iter().map(Value::to_string).collect();
@@ -133,6 +139,88 @@ fn a_no_has_a_reason_and_always_is_kept() {
     assert!(seen.contains("allowed from now on in this project: Bash(deploy made)"), "{seen}");
     assert!(sage.path("made").exists());
     sage.sage("approvals").exit(0).stdout_has("Bash(deploy made)").stdout_has("via terminal");
+}
+
+const GATES: &str = r#"
+name: t
+phases:
+  - id: gates
+    operations:
+      - { type: approval, id: plain, params: { message: "ship it?" } }
+      - { type: approval, id: ways, params: { message: "which way?", choices: [left, right] } }
+      - { type: approval, id: no, params: { message: "drop it?" } }
+      - { type: agent, id: person, agent: foreign, session: pat, params: { prompt: "Set it up" } }
+      - { type: shell, id: hold, params: { run: "until test -e go; do sleep 0.05; done" } }
+"#;
+
+/// Attaches to a step, waits for the question, answers it, and gives what was shown to the end.
+fn answered(sage: &Sage, step: &str, question: &str, prompt: &str, typed: &[&str]) -> String {
+    let mut terminal = Terminal::start(sage.args(["attach", "x", step]), 80);
+    terminal.until(question);
+    terminal.until(prompt);
+    for line in typed {
+        terminal.type_in(&format!("{line}\r"));
+    }
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+    seen
+}
+
+// covers: S4, P3
+#[test]
+fn approvals_and_questions_in_words_are_answered_in_place() {
+    let sage = Sage::new().template("t", GATES);
+    let run = sage.spawn("run x -t t --quiet");
+    let asks = || sage.args(["inbox", "--json"]).run().exit(0).stdout.contains("gates/no");
+    wait_until(asks, DEADLINE, "the questions");
+    let seen = answered(&sage, "gates/plain", "? approval\r\n    ship it?", "approve? [y/n] ", &["y"]);
+    assert!(seen.ends_with("gates/plain: succeeded\r\n"), "{seen:?}");
+    let seen = answered(&sage, "gates/ways", "    which way?", "choose [left/right] ", &["up", "y", "right"]);
+    assert!(seen.contains("error: `up` is not a choice of step `gates/ways`"), "{seen}");
+    assert!(seen.contains("has the choices left, right"), "{seen}");
+    // What blocks an agent that knows nothing of Sage is answered in words, whatever they look like.
+    wait_until(|| sage.path(".sage/inbox/orders/pat.md").exists(), DEADLINE, "the order");
+    sage.args(["wake", "blocked", "--session", "pat", "--summary", "on port 80?"]).run().exit(0);
+    let mut terminal = Terminal::start(sage.args(["attach", "x", "gates/person"]), 80);
+    terminal.until("? the agent needs an answer\r\n    on port 80?");
+    terminal.until("answer: ");
+    terminal.type_in("n, on 8080\r");
+    let order = || std::fs::read_to_string(sage.path(".sage/inbox/orders/pat.md")).unwrap_or_default();
+    wait_until(|| order().contains("> on port 80?\n\nn, on 8080"), DEADLINE, &order());
+    sage.args(["wake", "complete", "--session", "pat", "--summary", "done"]).run().exit(0);
+    assert!(terminal.end().1.ends_with("gates/person: succeeded\r\n"));
+    let seen = answered(&sage, "gates/no", "    drop it?", "approve? [y/n] ", &["n too early"]);
+    assert!(seen.contains("too early"), "{seen}");
+    sage.write("go", "");
+    run.end();
+    let journal = sage.journal("x");
+    let answer = |event: &Event| match event {
+        Event::StepAnswered(it) => Some((it.choice.clone(), it.by.clone(), it.message.clone())),
+        _ => None,
+    };
+    let answers: Vec<_> = journal.records.iter().filter_map(|entry| answer(&entry.event)).collect();
+    let choices: Vec<&str> = answers.iter().map(|answer| answer.0.as_str()).collect();
+    assert_eq!(choices, ["approve", "right", "reject"]);
+    assert!(answers.iter().all(|answer| answer.1.ends_with(" via terminal")), "{answers:?}");
+    assert_eq!(answers[2].2.as_deref(), Some("too early"));
+}
+
+// covers: S4, P3
+#[test]
+fn the_question_of_a_paused_run_is_answered_in_place() {
+    let sage = Sage::new().template("t", GATES.split("      - { type: approval, id: ways").next().unwrap());
+    sage.sage("run x -t t --quiet").exit(4);
+    sage.sage("attach x")
+        .exit(0)
+        .stdout_has("→ sage approve x gates/plain\n")
+        .stderr_has("gates/plain: waiting");
+    let mut terminal = Terminal::start(sage.args(["attach", "x"]), 80);
+    terminal.until("approve? [y/n] ");
+    terminal.type_in("y\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("gates/plain: succeeded\r\n") && seen.contains("sage resume x"), "{seen:?}");
+    sage.sage("resume x --quiet").exit(0);
 }
 
 // covers: S4

@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use rustix::process::{Pid, Signal};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -57,6 +58,12 @@ impl Terminal {
 
     pub fn type_in(&mut self, keys: &str) {
         self.ours.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// SIGTERM, as `kill` sends it.
+    pub fn terminate(&self) {
+        let pid = Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, Signal::TERM).unwrap();
     }
 
     /// Whether what is typed is shown and taken line by line, as it should be after every command.
