@@ -97,7 +97,8 @@ struct Attached<'a> {
     console: Console,
     /// It has an agent, which can be spoken to.
     speaks: bool,
-    answered: bool,
+    /// A question was answered while no process owned the run.
+    needs_resume: bool,
     /// The id of the question that was shown last, while it is open.
     asked: Option<String>,
 }
@@ -131,7 +132,7 @@ impl<'a> Attached<'a> {
             events: EventLines::default(),
             console: Console::open(drive::style(), typing),
             speaks: snapshot.run.find(step).is_some_and(|id| snapshot.run.agent_of(id).is_some()),
-            answered: false,
+            needs_resume: false,
             asked: None,
         }
     }
@@ -157,13 +158,13 @@ impl<'a> Attached<'a> {
         };
         let run = self.tail.run();
         let word = run.and_then(|run| run.find(self.step).map(|id| wire::step_word(run, id, true)));
-        let answered = self.answered;
+        let needs_resume = self.needs_resume;
         drop(self.console);
         match over {
             Over::Left => eprintln!("detached from {}; the run is not affected", self.step),
             Over::Ended => eprintln!("{}: {}", self.step, word.unwrap_or("gone")),
         }
-        if answered && !background::goes_on(self.context, self.engine, self.feature) {
+        if needs_resume {
             tell(sage("resume").arg(self.feature));
         }
         Ok(ExitCode::SUCCESS)
@@ -207,19 +208,15 @@ impl<'a> Attached<'a> {
         open.map(|open| open.lines(self.console.takes_input())).unwrap_or_default()
     }
 
+    /// As of the last look, so it was shown.
     fn open_question(&self) -> Option<Question> {
         let run = self.tail.run()?;
         Question::of(run, run.find(self.step)?)
     }
 
-    /// The question that the person has seen.
-    fn seen_question(&self) -> Option<Question> {
-        self.open_question().filter(|open| self.asked.as_ref() == Some(&open.id))
-    }
-
     /// An approval can be answered in a run that no process owns; an agent's question ends with its agent.
     fn can_answer(&self) -> bool {
-        self.console.takes_input() && self.seen_question().is_some_and(|open| open.ask.is_none())
+        self.console.takes_input() && self.open_question().is_some_and(|open| open.ask.is_none())
     }
 
     fn has_ended(&self) -> bool {
@@ -234,7 +231,7 @@ impl<'a> Attached<'a> {
                 Typed::Leave => return Ok(Some(Over::Left)),
                 Typed::Line(text) => text.trim().to_string(),
             };
-            let answer = self.seen_question().and_then(|open| Some((open.read(&text)?, open.ask)));
+            let answer = self.open_question().and_then(|open| Some((open.read(&text)?, open.ask)));
             match (text.as_str(), answer) {
                 ("", _) => {}
                 ("q", _) => return Ok(Some(Over::Left)),
@@ -246,9 +243,10 @@ impl<'a> Attached<'a> {
     }
 
     fn answer(&mut self, ask: Option<String>, answer: Answer) -> Result<(), Failure> {
+        let goes_on = background::goes_on(self.context, self.engine, self.feature);
         match answer::give(self.context, self.feature, self.step, ask, answer) {
             Ok(said) => {
-                self.answered = true;
+                self.needs_resume = !goes_on;
                 self.print(said.into_iter().map(|line| Line::of(Tone::Dim, &line)).collect())
             }
             Err(failure) => self.complain(&failure),

@@ -3,20 +3,20 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sage_agents::activity::{Entry, Prompt, Reader};
+use sage_agents::activity::{Prompt, Reader};
 use sage_core::run::StepId;
 use sage_core::template::Kind;
 use sage_core::wire::{self, shown_cost};
 use sage_engine::open::{Engine, Snapshot};
 use sage_engine::project::Project;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
 use super::step_output::{Piece, StepOutput};
 use super::{background, drive, feature, print, print_json};
 use crate::command_line::sage;
-use crate::display::activity_lines::of_entry;
+use crate::display::activity_lines::{json_of_entry, of_entry};
 use crate::display::{Display, Mode, Options, Style};
 
 /// Between two looks at what a step does.
@@ -59,7 +59,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         width: None,
         until_closed: follow,
         no_wait: false,
-        activity: follow,
+        activity: follow.then_some(snapshot.head.seq),
     };
     let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
     if follow {
@@ -119,22 +119,16 @@ fn style() -> Style {
 }
 
 fn show_json(step: &str, attempt: u32, piece: &Piece) -> std::io::Result<()> {
-    let mut value = match piece {
-        Piece::Entry(entry) => activity(entry),
-        Piece::Stdout(bytes) => json!({"stream": "stdout", "text": String::from_utf8_lossy(bytes)}),
-        Piece::Stderr(bytes) => json!({"stream": "stderr", "text": String::from_utf8_lossy(bytes)}),
+    let output = |stream: &str, bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        json!({"type": "output", "step": step, "attempt": attempt, "stream": stream, "text": text})
     };
-    let kind = if matches!(piece, Piece::Entry(_)) { "activity" } else { "output" };
-    value["type"] = kind.into();
-    value["step"] = step.into();
-    value["attempt"] = attempt.into();
+    let value = match piece {
+        Piece::Entry(entry) => json_of_entry(step, attempt, entry),
+        Piece::Stdout(bytes) => output("stdout", bytes),
+        Piece::Stderr(bytes) => output("stderr", bytes),
+    };
     crate::say::lines([crate::say::json(&value.to_string()).into_owned()])
-}
-
-fn activity(entry: &Entry) -> Value {
-    let mut value = serde_json::to_value(entry).unwrap_or_default();
-    value["at"] = wire::rfc3339(entry.at).into();
-    value
 }
 
 /// All that the step's last attempt did and printed, as one object.
@@ -156,7 +150,7 @@ fn output_json(engine: &Engine, snapshot: &Snapshot, id: StepId) -> Result<ExitC
     if reader.exists() {
         let mut all = Vec::new();
         while let entries @ [_, ..] = reader.read().as_slice() {
-            all.extend(entries.iter().map(activity));
+            all.extend(entries.iter().map(|entry| json_of_entry(&state.path, state.attempts, entry)));
         }
         value["activity"] = all.into();
     }

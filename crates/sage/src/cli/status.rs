@@ -43,7 +43,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             width: None,
             until_closed: true,
             no_wait: false,
-            activity: false,
+            activity: None,
         };
         let display = Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options);
         drive::follow(context, &engine, &feature, display);

@@ -14,9 +14,12 @@ use std::path::{Path, PathBuf};
 
 use sage_agents::activity::{Entry, Reader, What};
 use sage_core::event::Event;
-use sage_core::run::{Run, State};
+use sage_core::run::{Run, State, StepId};
+use sage_core::wire::rfc3339;
 use sage_engine::project::Project;
+use serde_json::Value;
 
+use super::tail::News;
 use super::text::{Line, Tone, cost_text, count_text};
 
 pub(crate) fn of_entry(entry: &Entry) -> Vec<Line> {
@@ -39,21 +42,34 @@ pub(crate) fn of_entry(entry: &Entry) -> Vec<Line> {
     }
 }
 
-/// Follows what all running agents of a run do.
+/// The same for programs.
+pub(crate) fn json_of_entry(step: &str, attempt: u32, entry: &Entry) -> Value {
+    let mut value = serde_json::to_value(entry).unwrap_or_default();
+    value["type"] = "activity".into();
+    value["step"] = step.into();
+    value["attempt"] = attempt.into();
+    value["at"] = rfc3339(entry.at).into();
+    value
+}
+
+/// Follows the activity of all agents of a run.
 #[derive(Debug)]
 pub(crate) struct Watched {
     run_dir: PathBuf,
+    /// Attempts that ended before this record are history.
+    since_seq: u64,
+    json: bool,
     readers: BTreeMap<(String, u32), Reader>,
 }
 
 impl Watched {
-    pub fn new(run_dir: &Path) -> Watched {
-        Watched { run_dir: run_dir.to_path_buf(), readers: BTreeMap::new() }
+    pub fn new(run_dir: &Path, since_seq: u64, json: bool) -> Watched {
+        Watched { run_dir: run_dir.to_path_buf(), since_seq, json, readers: BTreeMap::new() }
     }
 
     /// Before an event that ends an attempt is told, what the attempt did until then is.
-    pub fn before(&mut self, event: &Event, out: &mut String) {
-        let step = match event {
+    pub fn before(&mut self, news: &News<'_>, out: &mut String) {
+        let step = match news.event {
             Event::StepFinished(it) => &it.step,
             Event::StepRetried(it) => &it.step,
             Event::StepParked(it) => &it.step,
@@ -61,10 +77,9 @@ impl Watched {
             Event::StepPreempted(it) => &it.step,
             _ => return,
         };
-        for ((path, _), reader) in &mut self.readers {
-            if **path == **step {
-                tell(path, reader, out);
-            }
+        // It may have begun since the last look.
+        if let Some(id) = news.run.find(step).filter(|_| news.record.seq > self.since_seq) {
+            self.read(news.run, id, out);
         }
         self.readers.retain(|(path, _), _| **path != **step);
     }
@@ -72,26 +87,35 @@ impl Watched {
     /// What is new since the last look.
     pub fn look(&mut self, run: &Run, out: &mut String) {
         for id in run.step_ids().filter(|&id| matches!(run.step(id).state, State::Running(_))) {
-            let step = run.step(id);
-            let key = (step.path.to_string(), step.attempts);
-            let scratch = || Project::scratch(&self.run_dir, &step.path, step.attempts.max(1));
-            let reader = self.readers.entry(key).or_insert_with(|| Reader::new(&scratch()));
-            tell(&step.path, reader, out);
+            self.read(run, id, out);
+        }
+    }
+
+    fn read(&mut self, run: &Run, id: StepId, out: &mut String) {
+        let (path, attempt) = (&run.step(id).path, run.step(id).attempts);
+        let scratch = || Project::scratch(&self.run_dir, path, attempt.max(1));
+        let key = (path.to_string(), attempt);
+        let reader = self.readers.entry(key).or_insert_with(|| Reader::new(&scratch()));
+        while let entries @ [_, ..] = reader.read().as_slice() {
+            for entry in entries {
+                match self.json {
+                    true => {
+                        let line = json_of_entry(path, attempt, entry).to_string();
+                        out.push_str(&crate::say::json(&line));
+                        out.push('\n');
+                    }
+                    false => tell(path, entry, out),
+                }
+            }
         }
     }
 }
 
-fn tell(path: &str, reader: &mut Reader, out: &mut String) {
-    loop {
-        let entries = reader.read();
-        if entries.is_empty() {
-            return;
-        }
-        for line in entries.iter().flat_map(of_entry) {
-            let line = Line::of(Tone::Plain, &format!("{path} | ")).joined(line);
-            out.push_str(&line.render(super::Style::PLAIN));
-            out.push('\n');
-        }
+fn tell(path: &str, entry: &Entry, out: &mut String) {
+    for line in of_entry(entry) {
+        let line = Line::of(Tone::Plain, &format!("{path} | ")).joined(line);
+        out.push_str(&line.render(super::Style::PLAIN));
+        out.push('\n');
     }
 }
 

@@ -38,8 +38,8 @@ pub struct Options {
     pub until_closed: bool,
     /// Its owner leaves instead of waiting for a known time.
     pub no_wait: bool,
-    /// Lines also tell what agents do, step by step.
-    pub activity: bool,
+    /// Lines and JSON include the activity of agents whose attempts end after this record.
+    pub activity: Option<u64>,
 }
 
 /// Puts lines above the tree, from anywhere.
@@ -121,7 +121,8 @@ impl Display {
         out: Box<dyn Write + Send>,
     ) -> Display {
         let kind = Kind::tree(run_dir, out, options);
-        let view = View { kind, out: Box::new(io::sink()), text: String::new(), broken: false };
+        let view =
+            View { kind, watched: None, out: Box::new(io::sink()), text: String::new(), broken: false };
         Display::start_view(vfs, run_dir, view, options)
     }
 
@@ -223,6 +224,7 @@ fn stands_still(status: Status) -> bool {
 
 struct View {
     kind: Kind,
+    watched: Option<Watched>,
     out: Box<dyn Write + Send>,
     /// Lines that were not written yet.
     text: String,
@@ -241,7 +243,7 @@ enum Kind {
         doing: Doing,
         warned: Warned,
     },
-    Lines(Lines, Option<Watched>),
+    Lines(Lines),
     Json,
     /// Only that it waits is told: else it would seem to hang.
     Quiet {
@@ -268,21 +270,21 @@ impl View {
     fn new(run_dir: &Path, mode: Mode, options: Options, out: Box<dyn Write + Send>) -> View {
         let kind = match mode {
             Mode::Tree if terminal::can_paint() => Kind::tree(run_dir, Box::new(io::stderr()), options),
-            Mode::Tree | Mode::Lines => {
-                Kind::Lines(Lines::default(), options.activity.then(|| Watched::new(run_dir)))
-            }
+            Mode::Tree | Mode::Lines => Kind::Lines(Lines::default()),
             Mode::Json => Kind::Json,
             Mode::Quiet => Kind::Quiet { waits: Vec::new(), no_wait: options.no_wait },
         };
-        View { kind, out, text: String::new(), broken: false }
+        let json = matches!(mode, Mode::Json);
+        let watched = options.activity.map(|since_seq| Watched::new(run_dir, since_seq, json));
+        View { kind, watched, out, text: String::new(), broken: false }
     }
 
     fn tell(&mut self, news: &News<'_>) {
+        if let Some(watched) = &mut self.watched {
+            watched.before(news, &mut self.text);
+        }
         match &mut self.kind {
-            Kind::Lines(lines, watched) => {
-                watched.iter_mut().for_each(|watched| watched.before(news.event, &mut self.text));
-                lines.tell(news, &mut self.text);
-            }
+            Kind::Lines(lines) => lines.tell(news, &mut self.text),
             Kind::Json => json::tell(news, &mut self.text),
             Kind::Quiet { waits, no_wait: false } => waits.extend(wait_line(news)),
             Kind::Tree { notes, .. } => notes.extend(noted(news)),
@@ -306,7 +308,7 @@ impl View {
         said: &[String],
         broken: Option<&str>,
     ) -> io::Result<()> {
-        if let (Kind::Lines(_, Some(watched)), Some(run)) = (&mut self.kind, run) {
+        if let (Some(watched), Some(run)) = (&mut self.watched, run) {
             watched.look(run, &mut self.text);
         }
         self.flush()?;

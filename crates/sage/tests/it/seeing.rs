@@ -118,6 +118,7 @@ fn every_view_shows_what_running_steps_do() {
     client.hang_up();
     let following = sage.spawn("logs x -f");
     let one = sage.spawn("logs x work/claude -f");
+    let programs = sage.spawn("logs x -f --json");
     sage.write("go", "");
     sage.sage("cancel x").exit(0);
     run.end().exit(130);
@@ -127,6 +128,10 @@ fn every_view_shows_what_running_steps_do() {
         .stdout_has("work/model | Now.\n")
         .stdout_has("run cancelled");
     one.end().exit(0).stdout_has("I wait.\n> Bash until test -e go");
+    let lines = programs.end().exit(0).json_lines();
+    let does = |line: &&Value| line["type"] == "activity" && line["step"] == "work/claude";
+    let kinds: Vec<&str> = lines.iter().filter(does).filter_map(|line| line["kind"].as_str()).collect();
+    assert!(kinds.starts_with(&["message", "tool"]), "{kinds:?}");
     sage.assert_nothing_alive();
 }
 

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sage_agents::activity::{What, Writer};
 use sage_core::event::{AccountUsed, Event, RunEdited, StepNoted};
 use sage_core::policy::FailureClass;
 use sage_core::port::{Allowance, Usage};
 use sage_core::verdict::Verdict;
 use sage_engine::journal::{Journal, JournalFile, Sealing};
+use sage_engine::project::Project;
 use sage_engine::vfs::{DiskFs, Vfs};
 use serde_json::Value;
 
@@ -127,6 +129,35 @@ fn what_a_script_says_stands_above_the_tree() {
         !shown(&canned, Mode::Lines, known).contains("3 of 9 files"),
         "a resumed run says only what is new"
     );
+}
+
+/// An attempt may begin and end between two looks: its activity comes before its end all the same.
+// covers: R8
+#[test]
+fn the_activity_of_a_short_attempt_is_told_before_its_end() {
+    let canned = Canned::new(WORK).start("research/market").at(20).done("research/market", 20);
+    let mut written = Written::new();
+    written.write(&canned.events);
+    let scratch = Project::scratch(&written.dir.path().join("run"), "research/market", 1);
+    std::fs::create_dir_all(&scratch).unwrap();
+    Writer::open(&scratch).write(What::Message { text: "I look.".into() });
+    let told = |mode, since_seq| {
+        let (display, out) = written.show(mode, Options { activity: since_seq, ..Options::default() });
+        display.finish();
+        out.text()
+    };
+    let text = told(Mode::Lines, Some(0));
+    assert!(text.contains("market started\nresearch/market | I look.\nresearch/market finished"), "{text}");
+    let known = canned.events.len() as u64;
+    for text in [told(Mode::Lines, Some(known)), told(Mode::Lines, None), told(Mode::Json, None)] {
+        assert!(!text.contains("I look."), "{text}");
+    }
+    let lines = told(Mode::Json, Some(0));
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = lines.iter().position(|line| line["type"] == "activity").unwrap();
+    let ended = lines.iter().position(|line| line["type"] == "step.finished").unwrap();
+    assert!(told < ended && lines[told]["step"] == "research/market", "{lines:?}");
+    assert_eq!((&lines[told]["kind"], &lines[told]["text"]), (&"message".into(), &"I look.".into()));
 }
 
 /// Every few percent are in the journal; people are told at thresholds.
