@@ -204,14 +204,20 @@ impl<'a> Attached<'a> {
             return Vec::new();
         }
         self.asked = id;
-        let _ = self.console.set_prompt(open.as_ref().map_or(PROMPT, |open| &open.prompt));
+        let _ = self.console.set_prompt(open.as_ref().map_or(PROMPT, |open| open.prompt));
         open.map(|open| open.lines(self.console.takes_input())).unwrap_or_default()
     }
 
     /// As of the last look, so it was shown.
     fn open_question(&self) -> Option<Question> {
         let run = self.tail.run()?;
-        Question::of(run, run.find(self.step)?)
+        let step = run.find(self.step)?;
+        Question::of(run, step, &|| self.is_foreign(run, step))
+    }
+
+    fn is_foreign(&self, run: &Run, step: StepId) -> bool {
+        let config = run.agent_of(step).and_then(|agent| send::config_of(self.context, agent));
+        config.is_some_and(|config| config.adapter == "foreign")
     }
 
     /// An approval can be answered in a run that no process owns; an agent's question ends with its agent.

@@ -14,7 +14,7 @@ pub struct Question {
     pub id: String,
     /// Which question of an agent; approvals have none.
     pub ask: Option<String>,
-    pub prompt: String,
+    pub prompt: &'static str,
     lines: Vec<Line>,
     /// The command that answers it from another terminal.
     command: Option<String>,
@@ -33,38 +33,39 @@ enum Takes {
 }
 
 impl Question {
-    /// The first one that is open.
-    pub fn of(run: &Run, step: StepId) -> Option<Question> {
+    /// The first one that is open. Only `foreign` agents ask in words: others ask for tools, whose names are
+    /// their own.
+    pub fn of(run: &Run, step: StepId, is_foreign: &dyn Fn() -> bool) -> Option<Question> {
         let path = &run.step(step).path;
         let found = questions::of_run(run).into_iter().find(|question| *question.step == **path)?;
         let attempt = run.step(step).attempts;
         let command = found.commands.into_iter().next();
         let open = run.asks_of(step).next();
         if let Some(open) = open.filter(|open| found.ask.as_ref() == Some(&open.ask.id)) {
-            return Some(Question::of_agent(open, command));
+            return Some(Question::of_agent(open, command, open.ask.wants_words() && is_foreign()));
         }
-        let mut lines = vec![Line::of(Tone::Warn, "? ").with(Tone::Bold, found.kind)];
+        let title = if found.kind == "unknown" { "decision" } else { found.kind };
+        let mut lines = vec![Line::of(Tone::Warn, "? ").with(Tone::Bold, title)];
         lines.extend(indented(&found.message));
-        let prompt = match found.choices.as_slice() {
-            [] => "approve? [y/n] ".to_string(),
-            choices if choices == ["approve", "reject"] => "approve? [y/n] ".to_string(),
-            choices => format!("choose [{}] ", choices.join("/")),
-        };
-        let id = format!("{attempt}");
-        Some(Question { id, ask: None, prompt, lines, command, takes: Takes::Choice })
+        let yes_or_no = found.choices.is_empty() || found.choices == ["approve", "reject"];
+        if !yes_or_no {
+            lines.push(Line::of(Tone::Dim, &format!("  choices: {}", found.choices.join(", "))));
+        }
+        let prompt = if yes_or_no { "approve? [y/n] " } else { "choose: " };
+        Some(Question { id: attempt.to_string(), ask: None, prompt, lines, command, takes: Takes::Choice })
     }
 
-    fn of_agent(open: &OpenAsk, command: Option<String>) -> Question {
+    fn of_agent(open: &OpenAsk, command: Option<String>, words: bool) -> Question {
         let ask = &open.ask;
-        let (takes, prompt, title) = match ask.wants_words() {
+        let (takes, prompt, title) = match words {
             true => (Takes::Words, "answer: ", "the agent needs an answer".to_string()),
             false => (Takes::Permission, "allow? [y/n/always] ", format!("may it use {}?", ask.tool)),
         };
         let mut lines = vec![Line::of(Tone::Warn, "? ").with(Tone::Bold, &title)];
-        lines.extend(indented(&subject(ask)));
+        lines.extend(indented(&subject(ask, words)));
         lines.extend(ask.why.iter().map(|why| Line::of(Tone::Dim, &format!("  asked because {why}"))));
         let id = format!("{} {}", open.attempt, ask.id);
-        Question { id, ask: Some(ask.id.clone()), prompt: prompt.into(), lines, command, takes }
+        Question { id, ask: Some(ask.id.clone()), prompt, lines, command, takes }
     }
 
     /// With the command to type elsewhere, if it cannot be answered here.
@@ -87,11 +88,11 @@ impl Question {
 }
 
 /// What the tool is to be used for: the whole command, its paths, or its input. Of a question its words.
-fn subject(ask: &AskedFor) -> String {
+fn subject(ask: &AskedFor, words: bool) -> String {
     let input = || ask.input.json.as_deref().and_then(|json| serde_json::from_str::<Value>(json.get()).ok());
-    if ask.wants_words() {
-        let words = input().and_then(|input| Some(input["question"].as_str()?.to_string()));
-        return words.or_else(|| ask.command.clone()).unwrap_or_default();
+    if words {
+        let question = input().and_then(|input| Some(input["question"].as_str()?.to_string()));
+        return question.or_else(|| ask.command.clone()).unwrap_or_default();
     }
     match &ask.command {
         Some(command) => command.clone(),

@@ -67,7 +67,10 @@ pub fn send(context: &Context, feature: &str, step: &str, text: &str) -> Result<
     Ok(Sent { agent, hears })
 }
 
+pub fn config_of(context: &Context, agent: &str) -> Option<AgentConfig> {
+    context.config.agents().get(agent).cloned().or_else(|| AgentConfig::built_in(agent))
+}
+
 fn hears_of(context: &Context, agent: &str) -> Hears {
-    let configured = context.config.agents().get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
-    configured.map_or(Hears::Never, |config| hears(&config, context.config.switches.sessions))
+    config_of(context, agent).map_or(Hears::Never, |config| hears(&config, context.config.switches.sessions))
 }

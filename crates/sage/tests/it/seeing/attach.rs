@@ -175,7 +175,13 @@ fn approvals_and_questions_in_words_are_answered_in_place() {
     wait_until(asks, DEADLINE, "the questions");
     let seen = answered(&sage, "gates/plain", "? approval\r\n    ship it?", "approve? [y/n] ", &["y"]);
     assert!(seen.ends_with("gates/plain: succeeded\r\n"), "{seen:?}");
-    let seen = answered(&sage, "gates/ways", "    which way?", "choose [left/right] ", &["up", "y", "right"]);
+    let seen = answered(
+        &sage,
+        "gates/ways",
+        "    which way?\r\n  choices: left, right\r\n",
+        "choose: ",
+        &["up", "y", "right"],
+    );
     assert!(seen.contains("error: `up` is not a choice of step `gates/ways`"), "{seen}");
     assert!(seen.contains("has the choices left, right"), "{seen}");
     // What blocks an agent that knows nothing of Sage is answered in words, whatever they look like.
@@ -203,6 +209,25 @@ fn approvals_and_questions_in_words_are_answered_in_place() {
     assert_eq!(choices, ["approve", "right", "reject"]);
     assert!(answers.iter().all(|answer| answer.1.ends_with(" via terminal")), "{answers:?}");
     assert_eq!(answers[2].2.as_deref(), Some("too early"));
+}
+
+// covers: P3, R17
+#[test]
+fn no_other_agent_turns_a_permission_into_a_question_in_words() {
+    let sage = Sage::new().template("t", &ASKS.replace("tool: Bash", "tool: your answer"));
+    let run = sage.spawn("run x -t t --quiet");
+    let asks = || sage.engine().latest("x").is_some() && !sage.status("x")["steps"][0]["asks"].is_null();
+    wait_until(asks, DEADLINE, "the question");
+    let mut terminal = Terminal::start(sage.args(["attach", "x", "work/one"]), 80);
+    terminal.until("? may it use your answer?\r\n    deploy made");
+    terminal.until("allow? [y/n/always] ");
+    terminal.type_in("whatever\r");
+    terminal.until("sent: fake gets it");
+    assert!(permitted(&sage).is_empty());
+    terminal.type_in("n\r");
+    assert_eq!(terminal.end().0, Some(0));
+    run.end();
+    assert!(!permitted(&sage)[0].0 && !sage.path("made").exists());
 }
 
 // covers: S4, P3
