@@ -1,5 +1,6 @@
 //! The fake agent's own process: plays one turn of its script, faults included.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -50,8 +51,9 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         sleep_ms(turn.beat_ms);
         print_line(&Line::Text { text: ".".into() })?;
     }
-    let allowed = allowed(turn)?;
-    (0..turn.hear).try_for_each(|_| hear())?;
+    let mut early = VecDeque::new();
+    let allowed = allowed(turn, &mut early)?;
+    (0..turn.hear).try_for_each(|_| hear(early.pop_front()))?;
     if allowed {
         for (path, text) in &turn.write {
             use_tool("Write", json!({"path": path}), || write_file(Path::new(path), text))?;
@@ -68,15 +70,18 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
     }
 }
 
-/// Whether it may write and run. Without anybody who answers (a script played by hand) it goes on.
-fn allowed(turn: &Turn) -> io::Result<bool> {
+/// Whether it may write and run. Without anybody who answers (a script played by hand) it goes on. Messages that come
+/// before the answer are kept in `early`.
+fn allowed(turn: &Turn, early: &mut VecDeque<String>) -> io::Result<bool> {
     let Some(ask) = &turn.ask else { return Ok(true) };
     print_line(&Line::Ask { ask: ask.clone() })?;
-    let mut line = String::new();
-    if io::stdin().read_line(&mut line)? == 0 {
-        return Ok(true);
-    }
-    let answer: Permitted = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let answer: Permitted = loop {
+        let Some(line) = read_line()? else { return Ok(true) };
+        match serde_json::from_str(&line) {
+            Ok(answer) => break answer,
+            Err(_) => early.push_back(line),
+        }
+    };
     let said = match (&answer.message, &answer.input) {
         (Some(message), _) => format!("denied: {message}"),
         (None, Some(input)) => format!("allowed with {input}"),
@@ -87,14 +92,20 @@ fn allowed(turn: &Turn) -> io::Result<bool> {
 }
 
 /// The end of its input is a message that nobody sends any more.
-fn hear() -> io::Result<()> {
-    let mut line = String::new();
-    if io::stdin().read_line(&mut line)? == 0 {
-        return Ok(());
-    }
+fn hear(early: Option<String>) -> io::Result<()> {
+    let line = match early {
+        Some(line) => Some(line),
+        None => read_line()?,
+    };
+    let Some(line) = line else { return Ok(()) };
     let Told { message } = serde_json::from_str(&line).map_err(io::Error::other)?;
     print_line(&Line::Heard { text: message.clone() })?;
     print_line(&Line::Text { text: format!("heard: {message}") })
+}
+
+fn read_line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    Ok((io::stdin().read_line(&mut line)? > 0).then_some(line))
 }
 
 fn use_tool(tool: &str, input: Value, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {

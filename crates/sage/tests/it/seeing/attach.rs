@@ -214,20 +214,25 @@ fn approvals_and_questions_in_words_are_answered_in_place() {
 // covers: P3, R17
 #[test]
 fn no_other_agent_turns_a_permission_into_a_question_in_words() {
-    let sage = Sage::new().template("t", &ASKS.replace("tool: Bash", "tool: your answer"));
+    let template = ASKS.replace("tool: Bash", "tool: your answer").replace("run: ", "hear: 1, run: ");
+    let sage = Sage::new().template("t", &template);
     let run = sage.spawn("run x -t t --quiet");
     let asks = || sage.engine().latest("x").is_some() && !sage.status("x")["steps"][0]["asks"].is_null();
     wait_until(asks, DEADLINE, "the question");
     let mut terminal = Terminal::start(sage.args(["attach", "x", "work/one"]), 80);
-    terminal.until("? may it use your answer?\r\n    deploy made");
+    // All that is known of it: its input.
+    terminal.until("? may it use your answer?\r\n    {\r\n      \"command\": \"deploy made\"\r\n    }");
     terminal.until("allow? [y/n/always] ");
     terminal.type_in("whatever\r");
     terminal.until("sent: fake gets it");
-    assert!(permitted(&sage).is_empty());
+    assert_eq!(permitted(&sage), []);
     terminal.type_in("n\r");
-    assert_eq!(terminal.end().0, Some(0));
-    run.end();
-    assert!(!permitted(&sage)[0].0 && !sage.path("made").exists());
+    let (_, seen) = terminal.end();
+    run.end().exit(0);
+    let [(allow, ..)] = permitted(&sage).try_into().unwrap();
+    assert!(!allow && !sage.path("made").exists());
+    // The message came before the answer and is no answer.
+    assert!(seen.contains("@ whatever") && seen.contains("heard: whatever"), "{seen}");
 }
 
 // covers: S4, P3
