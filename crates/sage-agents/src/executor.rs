@@ -13,8 +13,9 @@ use sage_core::seal::Key;
 use sage_core::secret::Redactor;
 use sage_core::template::Kind;
 
-use crate::agent::{self, AgentConfig};
+use crate::agent::{self, AgentConfig, Hears, hears};
 use crate::attempt::Attempt;
+use crate::changes;
 use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
@@ -173,6 +174,7 @@ impl StepExecutor for Executor {
                 Err(miss) => return miss.into(),
             };
             let before = if lease.is_none() { footprint::before(&config, &cx, &call).await } else { None };
+            changes::before(&config, &cx, &call).await;
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
             // Programs need it and say so; without it, only an explanation is poorer.
             let _ = attempt.write_input();
@@ -188,6 +190,11 @@ impl StepExecutor for Executor {
             }
             redacted(worktree::leave(lease, &cx, outcome).await, &config.redactor)
         })
+    }
+
+    fn ended(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, ()> {
+        let config = Arc::clone(&self.config);
+        Box::pin(async move { changes::after(&config, &cx, &call).await })
     }
 
     fn fork(&self, fork: &Fork) -> Result<BTreeMap<String, String>, String> {
@@ -268,6 +275,9 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
     let Some(config) = config else {
         return Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into();
     };
+    if hears(&config, attempt.config.sessions.is_some()) == Hears::Never {
+        attempt.cx.messages.close();
+    }
     match config.adapter.as_str() {
         "fake" => fake::run(attempt, config.script.as_ref()).await,
         "offline" => offline::run(attempt).await,

@@ -12,8 +12,10 @@
 //! and only a checked outcome is a success.
 
 mod acp;
+pub mod activity;
 pub mod agent;
 mod attempt;
+pub mod changes;
 mod claude;
 mod codex;
 mod command;

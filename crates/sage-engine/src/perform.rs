@@ -155,7 +155,17 @@ pub(crate) fn failed(class: FailureClass, message: impl Into<String>) -> End {
 }
 
 impl Attempt {
-    pub async fn perform(mut self) -> Ended {
+    pub async fn perform(self) -> Ended {
+        let (executor, cx) = (self.executor.clone(), self.cx.clone());
+        let call = (self.call.kind == Kind::Agent).then(|| self.call.clone());
+        let ended = self.work().await;
+        if let Some(call) = call {
+            executor.ended(cx, call).await;
+        }
+        ended
+    }
+
+    async fn work(mut self) -> Ended {
         let setup = Some(Cause::Setup);
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,

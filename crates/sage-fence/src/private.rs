@@ -29,6 +29,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     open(path, File::options().write(true).create(true).truncate(true))
 }
 
+/// Opens a file for writing at its end.
+pub fn append(path: &Path) -> io::Result<File> {
+    open(path, File::options().append(true).create(true))
+}
+
 /// Makes a file; false if something is there already.
 pub fn create_new(path: &Path, content: &[u8]) -> io::Result<bool> {
     match open(path, File::options().write(true).create_new(true)) {

@@ -35,6 +35,12 @@ pub(crate) fn painted(text: impl Display) {
     let _ = write!(Out, "{text}");
 }
 
+/// Lines that are clean already. An error: nobody reads them any more.
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> std::io::Result<()> {
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    Out.write_all(text.as_bytes()).and_then(|()| Out.flush())
+}
+
 /// Bytes of a program's output, of a log or a file.
 pub(crate) fn bytes(to_stdout: bool, bytes: &[u8]) -> std::io::Result<()> {
     let clean = || clean_lines(&String::from_utf8_lossy(bytes)).into_owned();

@@ -13,11 +13,11 @@ use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthenticateRequest, CancelNotification, ClientCapabilities,
     ClientSessionCapabilities, ContentBlock, FileSystemCapabilities, ForkSessionRequest, Implementation,
     InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities,
-    PromptRequest, PromptResponse, ResumeSessionRequest, SystemPrompt, TextContent,
+    PromptRequest, PromptResponse, ResumeSessionRequest, StopReason, SystemPrompt, TextContent,
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
 use sage_core::policy::FailureClass;
-use sage_core::port::{Refusal, Stop, StopSignal};
+use sage_core::port::{Messages, Refusal, Stop, StopSignal};
 use serde_json::Value;
 
 use super::hear::Ears;
@@ -25,6 +25,7 @@ use super::settings::{Change, Offered};
 use super::{auth, failure, files, servers};
 use crate::agent::{Conversation, Feed, Order};
 use crate::outcome::Miss;
+use crate::session::message_text;
 
 /// How long an agent may take to end a turn that was cancelled; then its program is ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -66,6 +67,7 @@ pub struct Dialog<'a> {
     pub feed: &'a Feed,
     pub ears: &'a Ears<'a>,
     pub stop: StopSignal,
+    pub messages: &'a Messages,
 }
 
 impl Dialog<'_> {
@@ -75,9 +77,28 @@ impl Dialog<'_> {
             () = self.stop.reached(Stop::Graceful) => return Ok(Said::Stopped(None)),
         };
         match opened {
-            Some((session, agent)) => self.prompt(&session, &agent).await,
+            Some((session, agent)) => self.talk(&session, &agent).await,
             None => Ok(Said::UnknownConversation),
         }
+    }
+
+    /// The order's prompt, then whatever people said while the agent worked on it.
+    async fn talk(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
+        let text = self.prompt_text(takes_system(agent));
+        self.feed.sent(self.order.system.as_deref().filter(|_| takes_system(agent)), &text);
+        let mut said = self.prompt(session, text).await?;
+        while let Said::Answer(response) = &said
+            && response.stop_reason == StopReason::EndTurn
+        {
+            let messages = self.messages.take_last();
+            if messages.is_empty() {
+                break;
+            }
+            self.ears.answered(response);
+            messages.iter().for_each(|message| self.feed.heard(message));
+            said = self.prompt(session, message_text(&messages)).await?;
+        }
+        Ok(said)
     }
 
     /// The session and what the agent can do; `None` if it does not know the conversation.
@@ -224,9 +245,9 @@ impl Dialog<'_> {
         }
     }
 
-    async fn prompt(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
+    async fn prompt(&self, session: &str, text: String) -> Result<Said, Silence> {
         self.ears.ask_now(session);
-        let text = TextContent::new(self.prompt_text(takes_system(agent)));
+        let text = TextContent::new(text);
         let request = PromptRequest::new(session.to_string(), vec![ContentBlock::Text(text)]);
         let mut answer = std::pin::pin!(self.to.send_request(request).block_task());
         let answered = tokio::select! {

@@ -5,14 +5,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
+    ContentBlock, ContentChunk, PromptResponse, RequestPermissionRequest, SessionNotification, SessionUpdate,
 };
 use sage_core::port::{Stage, Usage};
 
 use super::message::Messages;
 use super::permit::{self, Decision};
-use super::tool::{Call, Tools};
-use super::usage::Told;
+use super::tool::{Call, Shown, Tools};
+use super::usage::{self, Told};
 use crate::agent::{Feed, Order, Reach};
 
 /// What came of this turn's prompt.
@@ -25,6 +25,8 @@ pub struct Heard {
     pub messages: Messages,
     pub tools: Tools,
     pub told: Told,
+    /// What prompts before the last one have used.
+    pub earlier: Usage,
     denied: Denied,
 }
 
@@ -80,6 +82,15 @@ impl<'a> Ears<'a> {
         let mut heard = self.heard();
         heard.session = Some(session.to_string());
         heard.asked = true;
+    }
+
+    /// The agent has answered, and is asked once more.
+    pub fn answered(&self, response: &PromptResponse) {
+        self.close();
+        let mut heard = self.heard();
+        let used = usage::of_turn(Some(response), &heard.told, heard.tools.used).tokens();
+        heard.earlier.add(&used);
+        heard.told.begin_again();
     }
 
     /// The turn is over: what is still unsaid is said.
@@ -148,12 +159,13 @@ impl<'a> Ears<'a> {
         drop(heard);
         self.feed.works();
         used.into_iter().for_each(|used| self.feed.usage(used, Stage::Answered));
-        self.show(said, None);
+        self.show(said, Shown::default());
     }
 
-    fn show(&self, said: Option<String>, tool: Option<(String, String)>) {
+    fn show(&self, said: Option<String>, Shown { call, begun, ended }: Shown) {
         said.iter().for_each(|text| self.feed.text(text));
-        tool.iter().for_each(|(name, what)| self.feed.tool(name, what));
+        begun.iter().for_each(|(name, input)| self.feed.tool(&call, name, input));
+        ended.iter().for_each(|(output, failed)| self.feed.result(&call, output, *failed));
     }
 
     /// What a request for permission is about, and what follows from the role alone.
@@ -165,7 +177,7 @@ impl<'a> Ears<'a> {
         let id = format!("{}-{}", call.id, heard.questions);
         let has_prompt = heard.asked;
         drop(heard);
-        self.show(said, None);
+        self.show(said, Shown::default());
         // Some agents ask before they announce the tool call: the prompt must not be sent again.
         if has_prompt {
             self.feed.works();

@@ -78,7 +78,7 @@ async fn converse(
             }
             drop(mouth);
         };
-        tokio::join!(connect(ours, order, feed, ears, &attempt.cx.stop), speaking).0
+        tokio::join!(connect(ours, order, feed, ears, attempt.cx), speaking).0
     };
 
     let (mut program, mut dialog) = (std::pin::pin!(program), std::pin::pin!(dialog));
@@ -124,8 +124,9 @@ async fn connect(
     order: &Order,
     feed: &Feed,
     ears: &Ears<'_>,
-    stop: &StopSignal,
+    cx: &StepCx,
 ) -> Result<Said, Silence> {
+    let stop = &cx.stop;
     let client = Client
         .v1()
         .name("sage")
@@ -152,7 +153,7 @@ async fn connect(
         )
         .on_receive_request(
             async |request: WriteTextFileRequest, responder, _to| {
-                feed.tool("fs/write_text_file", &request.path.to_string_lossy());
+                feed.tool("", "fs/write_text_file", &request.path.to_string_lossy().into());
                 responder.respond_with_result(
                     files::write(&ears.reach, &request).map(|()| WriteTextFileResponse::new()),
                 )
@@ -160,7 +161,9 @@ async fn connect(
             on_receive_request!(),
         );
     let ended = client.connect_with(channel, async |to: ConnectionTo<Agent>| {
-        Ok::<_, Error>(Dialog { to, order, feed, ears, stop: stop.clone() }.hold().await)
+        Ok::<_, Error>(
+            Dialog { to, order, feed, ears, stop: stop.clone(), messages: &cx.messages }.hold().await,
+        )
     });
     ended.await.unwrap_or(Err(Silence::Gone))
 }
@@ -198,7 +201,11 @@ fn permission(
 /// The answer counts, however the program ended afterwards. Without one, its end says why.
 fn settle(said: Result<Said, Silence>, finished: &Finished, ears: &Ears<'_>, order: &Order) -> Turn {
     let heard = ears.heard();
-    let used = |response: Option<&_>| usage::of_turn(response, &heard.told, heard.tools.used);
+    let used = |response: Option<&_>| {
+        let mut all = heard.earlier.clone();
+        all.add(&usage::of_turn(response, &heard.told, heard.tools.used));
+        all
+    };
     let (answer, usage) = match &said {
         Ok(Said::Answer(response)) => {
             let answer = verdict::answer(response, &heard, order.schema.is_some());

@@ -43,6 +43,11 @@ impl Told {
         Some(Usage { model: self.model.clone(), ..self.responses.clone() })
     }
 
+    /// What comes now is of the next answer.
+    pub fn begin_again(&mut self) {
+        self.responses = Usage::default();
+    }
+
     pub fn cost_usd(&self) -> Option<f64> {
         self.cost_usd.map(|cost| (cost - self.before_usd).max(0.0))
     }

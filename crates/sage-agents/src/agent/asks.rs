@@ -22,7 +22,8 @@ pub fn describe(id: &str, tool: &str, input: Value) -> PermissionAsk {
     PermissionAsk { id: id.into(), tool: tool.into(), kind, paths, command, input }
 }
 
-fn kind(tool: &str) -> AskKind {
+/// What a tool of this name does, as far as it is known.
+pub fn kind(tool: &str) -> AskKind {
     let listed =
         [(READS, AskKind::Read), (WRITES, AskKind::Write), (RUNS, AskKind::Run), (NETWORK, AskKind::Network)];
     listed.iter().find(|(names, _)| names.contains(&tool)).map_or(AskKind::Other, |(_, kind)| *kind)

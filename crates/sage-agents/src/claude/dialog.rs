@@ -1,6 +1,7 @@
 //! Listens and answers: every line of the program is told to the feed, remembered, and answered if it asks.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sage_core::port::{Permission, Stage, Stop, StopSignal, Usage};
@@ -22,6 +23,8 @@ use crate::session::now_ms;
 
 /// How often servers that are still starting are looked at; the program itself gives them up after a while.
 const SERVER_POLL: Duration = Duration::from_millis(50);
+/// Another turn begins at once.
+const TURN_PATIENCE: Duration = Duration::from_secs(5);
 const GO_ON: &str = "You seem to be stuck and were interrupted. What you have done so far is still there. Go on \
     from there, finish the task and give the final answer.";
 
@@ -45,6 +48,8 @@ pub struct Dialog<'a> {
     told: Usage,
     has_subagents: bool,
     subagents: Subagents,
+    /// Turns of the program that have begun.
+    begun: Arc<AtomicUsize>,
 }
 
 impl<'a> Dialog<'a> {
@@ -72,6 +77,7 @@ impl<'a> Dialog<'a> {
             told: Usage::default(),
             has_subagents: false,
             subagents: Subagents::of(&order.config, order.conversation.id(), now_ms()),
+            begun: Arc::default(),
         }
     }
 
@@ -79,8 +85,9 @@ impl<'a> Dialog<'a> {
         if self.capped {
             self.channel.hold_tools();
         }
+        self.feed.sent(self.order.system.as_deref(), &self.order.prompt);
         if self.order.mcp_servers.is_empty() {
-            return self.channel.user(&self.order.prompt);
+            return self.channel.prompt(&self.order.prompt);
         }
         self.waiting = true;
         self.channel.ask_for_servers();
@@ -122,6 +129,9 @@ impl<'a> Dialog<'a> {
                 self.said(blocks);
                 self.tell_usage(Stage::Answering);
             }
+            Event::Results(results) => {
+                results.iter().for_each(|it| self.feed.result(&it.id, &it.text, it.failed));
+            }
             Event::Fault(fault) => self.feed.note(&fault.text),
             Event::Retry { fault, delay_ms } => {
                 self.feed.note(&format!("would try again in {delay_ms} ms: {}", fault.kind));
@@ -143,6 +153,9 @@ impl<'a> Dialog<'a> {
                 self.release();
             }
             Event::OtherRequest { id } => self.channel.refuse(&id),
+            Event::Took(id) => {
+                self.channel.took(&id).iter().for_each(|message| self.feed.heard(message));
+            }
             Event::Withdrawn { id } => {
                 self.asks.withdraw(&id);
                 self.gate.withdraw(&id);
@@ -200,12 +213,13 @@ impl<'a> Dialog<'a> {
         for block in blocks {
             match block {
                 Block::Text(text) => self.feed.text(&text),
-                Block::Tool { name, input } => self.feed.tool(&name, &input),
+                Block::Tool { id, name, input } => self.feed.tool(&id, &name, &input),
             }
         }
     }
 
     fn init(&mut self, servers: Vec<Server>) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         self.channel.set_working();
         // Only where they could not be asked for before: some tokens may be lost by it.
         self.transcript.lost_servers = self.lost(servers);
@@ -233,7 +247,7 @@ impl<'a> Dialog<'a> {
             return;
         }
         self.waiting = false;
-        self.channel.user(&self.order.prompt);
+        self.channel.prompt(&self.order.prompt);
     }
 
     fn result(&mut self) {
@@ -244,7 +258,22 @@ impl<'a> Dialog<'a> {
         if self.channel.take_nudge() && aborted && wanted {
             return self.channel.user(GO_ON);
         }
-        self.channel.close();
+        match self.transcript.answered() {
+            Some(turns) if wanted && self.channel.has_queued() => self.wait_for_turn(turns),
+            _ => self.channel.close(),
+        }
+    }
+
+    /// A message that was said begins another turn by itself. A version that does not tell when it begins with one
+    /// has perhaps had it already.
+    fn wait_for_turn(&self, ended: usize) {
+        let (channel, begun) = (Arc::clone(&self.channel), Arc::clone(&self.begun));
+        tokio::spawn(async move {
+            tokio::time::sleep(TURN_PATIENCE).await;
+            if begun.load(Ordering::SeqCst) <= ended {
+                channel.close();
+            }
+        });
     }
 
     /// A server that is disabled or not logged in does not come back by itself either.

@@ -33,9 +33,7 @@ impl Gate {
 
     pub fn said(&mut self, blocks: &[Block]) {
         self.last |= blocks.iter().any(|block| match (block, &self.schema) {
-            (Block::Tool { name, input }, Some(schema)) if name == ANSWER => {
-                serde_json::from_str(input).is_ok_and(|input| schema.check(&input).is_ok())
-            }
+            (Block::Tool { name, input, .. }, Some(schema)) if name == ANSWER => schema.check(input).is_ok(),
             _ => false,
         });
     }
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, input: &Value) -> Vec<Block> {
-        vec![Block::Tool { name: name.into(), input: input.to_string() }]
+        vec![Block::Tool { id: "t1".into(), name: name.into(), input: input.clone() }]
     }
 
     // covers: R18

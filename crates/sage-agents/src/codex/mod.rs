@@ -116,6 +116,7 @@ async fn talk(
     }
     let prompt = prompt::of(order, home);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
+    fold.sent(order.system.as_deref().filter(|_| prompt.developer_instructions.is_some()), &prompt.text);
     let logs = retry_log::is_wanted(order, home);
     let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.environment());
     env.extend(logs.then(retry_log::variable));

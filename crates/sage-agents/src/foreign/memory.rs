@@ -115,6 +115,7 @@ mod tests {
             unknown,
             fresh: false,
             feedback: None,
+            messages: Vec::new(),
             keep_output: false,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sage_core::approval::YOUR_ANSWER;
 use sage_core::digest::Digest;
 use sage_core::policy::FailureClass;
 use sage_core::port::{AskKind, Permission, PermissionAsk, Report, ReportKind, Stop, Usage, Wakes};
@@ -68,7 +69,9 @@ impl Waiting<'_> {
             let last = self.wakes.last(&self.session).await;
             self.memory.begin(last.map_err(|why| Miss::failed(FailureClass::Transient, why))?);
         }
-        self.send(&self.first_body())?;
+        let body = self.first_body();
+        self.feed.sent(None, &body);
+        self.send(&body)?;
         self.feed.note(&format!("the order is in {}", self.letter.path().display()));
         let (mut limit, mut idle) = (self.limit(), self.idle());
         loop {
@@ -140,8 +143,7 @@ impl Waiting<'_> {
     async fn unblock(&mut self, report: Report) -> Result<(), Miss> {
         let ask = PermissionAsk {
             id: report.id.clone(),
-            // Read by people as "may it use your answer: which port?".
-            tool: "your answer".into(),
+            tool: YOUR_ANSWER.into(),
             input: json!({"question": report.summary, "files": report.files}),
             kind: AskKind::Other,
             paths: Vec::new(),

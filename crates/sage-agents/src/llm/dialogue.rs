@@ -1,7 +1,7 @@
 //! One turn of the agent: ask, let tools be used, ask again, until there is an answer.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Stage, Usage};
+use sage_core::port::{Message, Stage, Usage};
 use sage_core::price::{Bill, Of};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ use crate::agent::{Feed, Order, Turn};
 use crate::attempt::Attempt;
 use crate::command::unfenced;
 use crate::outcome::Miss;
+use crate::session::message_text;
 
 /// Answers of the model in one turn of the agent, where nobody says otherwise: an end to going round in circles.
 const MAX_TURNS: u32 = 50;
@@ -74,9 +75,11 @@ impl<'a> Dialogue<'a> {
     async fn answer(&mut self) -> Result<Value, Miss> {
         let http = Http::new(&self.endpoint)?;
         let mut patience = Patience::new(self.attempt.call);
+        self.feed.sent(self.order.system.as_deref(), &self.order.prompt);
         self.history.say(&self.order.prompt);
         let most = self.order.max_turns.unwrap_or(MAX_TURNS).max(1);
         for _ in 0..most {
+            self.hear(self.attempt.cx.messages.take());
             self.save();
             let reply = self.exchange(&http, &mut patience).await?;
             self.history.add(reply.entries.iter().cloned());
@@ -84,7 +87,12 @@ impl<'a> Dialogue<'a> {
             self.save();
             if let Some(answer) = self.conclude(&reply)? {
                 self.leave_off(&reply.calls);
-                return Ok(answer);
+                let messages = self.attempt.cx.messages.take_last();
+                if messages.is_empty() {
+                    return Ok(answer);
+                }
+                self.hear(messages);
+                continue;
             }
             self.use_tools(&reply.calls, &http, &mut patience).await?;
         }
@@ -207,8 +215,11 @@ impl<'a> Dialogue<'a> {
             let result = match &call.input {
                 Err(why) => Err(why.clone()),
                 Ok(input) => {
-                    feed.tool(&call.name, &input.to_string());
-                    line.wait(self.tools.call(&call.name, input)).await?
+                    feed.tool(&call.id, &call.name, input);
+                    let result = line.wait(self.tools.call(&call.name, input)).await?;
+                    let (Ok(text) | Err(text)) = &result;
+                    feed.result(&call.id, text, result.is_err());
+                    result
                 }
             };
             line.moved();
@@ -218,6 +229,14 @@ impl<'a> Dialogue<'a> {
             self.history.add(endpoint.api.results(&answered));
         }
         Ok(())
+    }
+
+    /// What people said meanwhile comes with the next request.
+    fn hear(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.history.say(&message_text(&messages));
+            messages.iter().for_each(|message| self.feed.heard(message));
+        }
     }
 
     /// A conversation that cannot be kept costs a reload some day; the turn goes on.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sage_core::port::{Continuity, StepOutcome, Usage};
+use sage_core::port::{Continuity, Message, StepOutcome, Usage};
 use serde_json::{Value, json};
 
 use super::choose::miss;
@@ -11,6 +11,7 @@ use super::opened::{Opened, Work};
 use super::rebuild::annotate;
 use super::record::{TurnRecord, TurnState};
 use super::store::now_ms;
+use super::words::message;
 use crate::agent::{Conversation, News, OnNews, Order, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -25,12 +26,16 @@ pub struct Chosen {
     conversation: Conversation,
     continuity: Continuity,
     kept: Option<Value>,
+    /// Messages of people that are in the prompt, and those that are in the whole task.
+    carried: Vec<Message>,
+    added: Vec<Message>,
 }
 
 impl Chosen {
     pub fn without(prompt: String, conversation: Conversation, continuity: Continuity) -> Chosen {
         let task = prompt.clone();
-        Chosen { opened: None, id: String::new(), task, prompt, conversation, continuity, kept: None }
+        let (id, carried, added) = (String::new(), Vec::new(), Vec::new());
+        Chosen { opened: None, id, task, prompt, conversation, continuity, kept: None, carried, added }
     }
 
     pub fn new(
@@ -42,7 +47,32 @@ impl Chosen {
     ) -> Chosen {
         let (id, task) = (opened.record.id.clone(), task.to_string());
         let opened = Some(Arc::new(Mutex::new(opened)));
-        Chosen { opened, id, task, prompt, conversation, continuity, kept: None }
+        let (carried, added) = (Vec::new(), Vec::new());
+        Chosen { opened, id, task, prompt, conversation, continuity, kept: None, carried, added }
+    }
+
+    /// The prompt has the messages `carried` in it, the whole task those that are `added` to it.
+    #[must_use]
+    pub fn with_messages(mut self, carried: &[Message], added: &[Message]) -> Chosen {
+        (self.carried, self.added) = (carried.to_vec(), added.to_vec());
+        self
+    }
+
+    pub fn carried(&self) -> &[Message] {
+        &self.carried
+    }
+
+    /// The agent has answered, and people have said something since: the next turn tells it. False if there is
+    /// nothing to tell, or no way to.
+    pub fn goes_on_with(&mut self, messages: Vec<Message>) -> bool {
+        let Some(opened) = self.opened().filter(|_| !messages.is_empty()) else { return false };
+        let (id, counters) = (opened.record.conversation.clone(), opened.record.counters.clone());
+        drop(opened);
+        let Some(id) = id else { return false };
+        self.prompt = message(&messages);
+        self.conversation = Conversation::Resume { id, counters };
+        (self.continuity, self.carried) = (Continuity::Resumed, messages);
+        true
     }
 
     pub fn kept_answer(opened: Opened, answer: Value) -> Chosen {
@@ -106,6 +136,7 @@ impl Chosen {
             class: None,
             message: None,
             spoiled: false,
+            messages: Vec::new(),
         });
         let mut turn = json!({"prompt": order.prompt, "feature": attempt.call.feature});
         annotate(&mut turn, &opened.record);
@@ -129,6 +160,16 @@ impl Chosen {
                 News::Working => {
                     opened.record.turns.iter_mut().last().into_iter().for_each(|t| t.heard = true)
                 }
+                News::Heard(message) => {
+                    let id = message.id.clone();
+                    opened
+                        .record
+                        .turns
+                        .iter_mut()
+                        .last()
+                        .into_iter()
+                        .for_each(|t| t.messages.push(id.clone()));
+                }
             }
             // Without it the work would only be asked for again.
             let _ = opened.store.save(&opened.record, false);
@@ -147,6 +188,7 @@ impl Chosen {
         let (prompt, conversation, continuity) = opened.start(&self.task, is_fork, why);
         drop(opened);
         (self.prompt, self.conversation, self.continuity) = (prompt, conversation, continuity);
+        self.carried = self.added.clone();
         true
     }
 

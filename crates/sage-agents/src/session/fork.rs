@@ -123,6 +123,7 @@ mod tests {
             class: None,
             message: None,
             spoiled: false,
+            messages: Vec::new(),
         }
     }
 

@@ -65,6 +65,7 @@ fn unreadable() -> TurnRecord {
         class: None,
         message: Some("the turn's file is damaged".into()),
         spoiled: false,
+        messages: Vec::new(),
     }
 }
 

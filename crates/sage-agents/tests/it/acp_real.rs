@@ -12,7 +12,9 @@ use std::time::Duration;
 use sage_agents::AgentConfig;
 use sage_agents::fake_llm::{FakeLlm, Script};
 use sage_core::policy::FailureClass;
-use sage_core::port::{Asks, BoxFuture, Continuity, Permission, PermissionAsk, Progress, Questions, Stop};
+use sage_core::port::{
+    Asks, BoxFuture, Continuity, Message, Permission, PermissionAsk, Progress, Questions, Stop,
+};
 use sage_core::role::Role;
 use sage_core::template::Kind;
 use serde_json::{Value, json};
@@ -212,7 +214,7 @@ async fn works_asks_and_goes_on(which: Which) {
         other => panic!("{other:?}\n{}", real.bench.read(".scratch/stderr.log")),
     };
     assert_eq!(outcome.succeeded(), "all done");
-    let log = real.bench.read(".scratch/agent.log");
+    let log = real.bench.activity();
     assert_eq!(real.bench.read("made.txt"), "made\n", "{log}");
     let asked = clerk.1.lock().unwrap().clone();
     assert_eq!((asked.len(), asked[0].command.as_deref()), (1, Some("echo made > made.txt")));
@@ -327,8 +329,38 @@ async fn gemini_creates_files_and_uses_the_tools_that_the_step_lists() {
     real.bench.cx.questions = Questions::new(clerk.clone());
     real.bench.call.params.insert("tools".into(), json!(["Write", "Bash"]));
     let answer = real.run().await.succeeded();
-    assert_eq!(answer, "all done", "{}", real.bench.read(".scratch/agent.log"));
+    assert_eq!(answer, "all done", "{}", real.bench.activity());
     assert_eq!(real.bench.read("new/made.txt"), "made");
     assert_eq!(real.bench.read("ran.txt"), "ran\n");
     assert!(clerk.1.lock().unwrap().is_empty());
+}
+
+/// The message comes while the agent works on its prompt, and is its next one.
+async fn hears_a_person(which: Which) {
+    let script = json!([
+        {"match": "mind the gap", "text": "as you like"},
+        {"text": "first answer"},
+    ]);
+    let Some(real) = Real::new(which, script) else { return };
+    real.bench.cx.messages.send(Message { id: "1".into(), text: "mind the gap".into() });
+    let outcome = real.run().await;
+    assert_eq!(outcome.succeeded(), "as you like", "{}", real.bench.activity());
+    let told = real.llm.prompts().last().unwrap().to_string();
+    assert!(
+        told.contains("the first task") && told.contains("first answer") && told.contains("mind the gap")
+    );
+    let log = real.bench.activity();
+    assert!(log.contains("first answer\n@ mind the gap\nas you like\n"), "{log}");
+}
+
+// covers: S4
+#[tokio::test]
+async fn a_real_codex_over_acp_hears_a_person() {
+    hears_a_person(Which::Codex).await;
+}
+
+// covers: S4
+#[tokio::test]
+async fn a_real_gemini_hears_a_person() {
+    hears_a_person(Which::Gemini).await;
 }

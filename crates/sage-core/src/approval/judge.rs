@@ -57,7 +57,7 @@ fn asks(why: impl Into<String>) -> Verdict {
 }
 
 /// What asks for words, not for permission: only a person has them.
-const QUESTIONS: [&str; 2] = ["your answer", "AskUserQuestion"];
+const QUESTIONS: [&str; 2] = [super::YOUR_ANSWER, "AskUserQuestion"];
 
 /// A command, taken apart as far as it could be.
 type Read = Result<Vec<Part>, Unclear>;

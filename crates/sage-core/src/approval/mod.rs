@@ -23,6 +23,9 @@ pub use rules::{Inherit, Otherwise, Rules};
 
 use crate::role::Access;
 
+/// The tool of an agent that asks for words. Read by people as "may it use your answer: which port?".
+pub const YOUR_ANSWER: &str = "your answer";
+
 /// What an agent is told beside a denial: what it may do without a person.
 pub fn advice(access: Access, checks: &Checks) -> String {
     let mut free = vec!["read files with your own tools".to_string()];

@@ -40,6 +40,11 @@ pub struct AskedFor {
 }
 
 impl AskedFor {
+    /// The agent asks for an answer in words, not for permission.
+    pub fn wants_words(&self) -> bool {
+        self.tool == crate::approval::YOUR_ANSWER
+    }
+
     /// What people read: the tool, and what it is for.
     pub fn title(&self) -> String {
         let what = self.command.clone().unwrap_or_else(|| self.paths.join(", "));
@@ -68,6 +73,18 @@ pub struct StepPermitted {
     pub input: Option<Payload>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+}
+
+/// A person said something to a running agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepMessaged {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub by: String,
+    pub text: String,
+    /// Tells it from all other messages of the run.
+    pub signal: String,
 }
 
 /// A running agent gives its slot to urgent work and goes on later.

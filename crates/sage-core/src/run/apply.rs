@@ -91,6 +91,7 @@ impl Run {
             parked: Default::default(),
             changed: Default::default(),
             asks: Vec::new(),
+            messages: Vec::new(),
             allowances: Default::default(),
             scripts: Default::default(),
             to_stop: Default::default(),

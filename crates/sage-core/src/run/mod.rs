@@ -44,7 +44,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use active_time::ActiveTime;
-pub use agents::OpenAsk;
+pub use agents::{OpenAsk, Sent};
 pub use apply::FoldError;
 pub use calls::{CallEnd, Called, Calls};
 pub use decide::{Action, INBOX, Unowned, Wait};
@@ -243,6 +243,8 @@ pub struct Run {
     pub changed: LimitsChanged,
     /// Questions of running agents, oldest first.
     pub asks: Vec<OpenAsk>,
+    /// What people have said to agents, in the order in which they said it.
+    pub messages: Vec<Sent>,
     /// By agent and window.
     allowances: BTreeMap<(String, String), Allowance>,
     /// Scripts that have begun and have not ended.

@@ -4,6 +4,7 @@ mod calls;
 mod causes;
 mod checks;
 mod figures;
+mod messages;
 mod money;
 mod rounds;
 mod times;

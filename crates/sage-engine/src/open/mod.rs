@@ -119,6 +119,8 @@ pub enum OpenError {
     NoStep { feature: String, step: String, near: Option<String> },
     #[error("step `{step}` does not wait for an answer; it is {state}")]
     NoQuestion { step: String, state: &'static str },
+    #[error("step `{step}` takes no messages: {why}")]
+    NotListening { feature: String, step: String, why: String },
     #[error("the question of step `{step}` was already answered{}", answer_text(.answer))]
     Answered { feature: String, step: String, answer: Option<String> },
     #[error("`{choice}` is not a choice of step `{step}`: {choices}")]

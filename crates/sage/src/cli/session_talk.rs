@@ -44,6 +44,7 @@ pub fn resume(
         stop: stop.clone(),
         nudge: Default::default(),
         questions: Questions::new(Arc::new(Clerk::of(context, role))),
+        messages: Default::default(),
         crowd: Default::default(),
         prices: Arc::new(context.config.prices()),
         capped: false,
@@ -166,6 +167,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         unknown: false,
         fresh: false,
         feedback: None,
+        messages: Vec::new(),
         keep_output: false,
     }
 }

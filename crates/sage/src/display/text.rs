@@ -86,6 +86,12 @@ impl Line {
         self.spans.extend(other.spans);
     }
 
+    #[must_use]
+    pub fn joined(mut self, other: Line) -> Line {
+        self.append(other);
+        self
+    }
+
     pub fn pad_to(&mut self, columns: usize) {
         let gap = columns.saturating_sub(self.width());
         self.push(Tone::Plain, &" ".repeat(gap));

@@ -178,7 +178,8 @@ fn the_use_of_an_account_is_shown_before_it_is_used_up() {
         .stdout_has(&format!("! {warning}"))
         .stdout_has("codex: 62% of its 5-hour limit used");
     let shown = sage.sage("status x").exit(0);
-    shown.stdout_has(warning).stdout_has("codex: 62% of its 5-hour limit used");
+    assert_eq!(shown.stdout.matches(warning).count(), 1, "{}", shown.stdout);
+    shown.stdout_has("codex: 62% of its 5-hour limit used");
     let status = sage.status("x");
     let notices = status["notices"].as_array().unwrap();
     assert!(notices.iter().any(|it| it.as_str().unwrap().starts_with(warning)), "{status}");

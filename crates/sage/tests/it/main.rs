@@ -65,6 +65,7 @@ mod real_agents;
 mod real_workflows;
 mod retries;
 mod secrets;
+mod seeing;
 mod sequential;
 mod settings;
 mod shared;

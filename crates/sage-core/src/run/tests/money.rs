@@ -45,7 +45,7 @@ fn shown(story: &Story) -> (u64, Option<u64>, bool, u32) {
     let run = &story.run;
     let micros = |cost: Option<f64>| cost.map(|usd| (usd * 1e6).round() as u64);
     let metrics = WorkflowMetrics::of(run);
-    let row = RosterRow::of(run, story.now, &|_| None);
+    let row = RosterRow::of(run, story.now, &|_| Default::default());
     let cost = micros(metrics.cost_usd);
     assert_eq!((micros(row.cost_usd), row.cost_estimated), (cost, metrics.cost_estimated));
     let status = StatusView::of(run, story.now);
