@@ -1,7 +1,7 @@
-//! A project as it was when a run began: its tests, its commands, and what decides how those run.
+//! A project as it was when a run began: its tests, its commands, what decides how those run, and what they ran.
 //!
 //! Tests are found by how they begin in their language; those that are switched off have no name here, or are counted
-//! by what switches them off.
+//! by what switches them off. That is the second net: which tests ran before (`executed.rs`) says more, where it is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::decides::{self, Decides};
+use super::executed::Executed;
 use crate::research::{self, Command};
 use crate::walk::Tree;
 
@@ -31,6 +32,9 @@ pub struct Baseline {
     /// Commands that a person named.
     #[serde(default)]
     pub named: Vec<Known>,
+    /// Tests that ran, as far as something ran them.
+    #[serde(default)]
+    pub ran: Vec<Executed>,
 }
 
 /// A command as it was.
@@ -47,12 +51,12 @@ pub struct Known {
 
 impl Known {
     fn of(tree: &Tree, command: Command) -> Known {
-        let decides = decides::of(tree, &command.folder, &command.line);
+        let decides = decides::of(tree, &command.folder, &command.line).decides;
         let Command { line, folder, evidence, definition } = command;
         Known { line, folder, evidence, definition, decides }
     }
 
-    fn is(&self, other: &Known) -> bool {
+    pub fn is(&self, other: &Known) -> bool {
         (&self.folder, &self.line) == (&other.folder, &other.line)
     }
 }
@@ -67,7 +71,7 @@ impl Baseline {
         };
         let named = named.iter().map(|line| Command { line: line.clone(), ..Command::default() }).collect();
         let (test, build, named) = (known(commands.test), known(commands.build), known(named));
-        Some(Baseline { tests: all(&tree), test, build, named })
+        Some(Baseline { tests: all(&tree), test, build, named, ran: Vec::new() })
     }
 
     /// Commands for a check, as they were.
@@ -75,46 +79,19 @@ impl Baseline {
         if what == "build" { &self.build } else { &self.test }
     }
 
-    /// Takes over what is different between `left` and `now`: a person changed it while the run stood still.
-    pub fn follow(&mut self, left: &Baseline, now: &Baseline) {
-        if let (Some(own), Some(left), Some(now)) = (&mut self.tests, &left.tests, &now.tests) {
-            follow(own, left, now);
-        }
-        follow_commands(&mut self.test, &left.test, &now.test);
-        follow_commands(&mut self.build, &left.build, &now.build);
-        follow_commands(&mut self.named, &left.named, &now.named);
+    /// Names of the tests in the sources.
+    pub fn literal(&self) -> BTreeSet<&str> {
+        let files = self.tests.iter().flat_map(BTreeMap::values);
+        files.flat_map(|file| &file.names).map(String::as_str).collect()
     }
-}
 
-fn follow<T: Clone + PartialEq>(
-    own: &mut BTreeMap<String, T>,
-    left: &BTreeMap<String, T>,
-    now: &BTreeMap<String, T>,
-) {
-    let paths: BTreeSet<&String> = left.keys().chain(now.keys()).collect();
-    for path in paths.into_iter().filter(|path| left.get(*path) != now.get(*path)) {
-        match now.get(path) {
-            Some(value) => drop(own.insert(path.clone(), value.clone())),
-            None => drop(own.remove(path)),
-        }
-    }
-}
-
-fn follow_commands(own: &mut Vec<Known>, left: &[Known], now: &[Known]) {
-    let was_removed =
-        |known: &Known| left.iter().any(|it| it.is(known)) && !now.iter().any(|it| it.is(known));
-    own.retain(|known| !was_removed(known));
-    for now in now {
-        let left = left.iter().find(|it| it.is(now));
-        match own.iter_mut().find(|it| it.is(now)) {
-            Some(own) => {
-                let nothing = Decides::new();
-                follow(&mut own.decides, left.map_or(&nothing, |left| &left.decides), &now.decides);
-                own.definition.clone_from(&now.definition);
-            }
-            None if left.is_none() => own.push(now.clone()),
-            None => {}
-        }
+    /// Takes over what a check ran: at most one entry for each command and step.
+    pub fn note(&mut self, ran: Vec<Executed>) {
+        let is_old = |old: &Executed| {
+            ran.iter().any(|new| (&new.folder, &new.line, &new.step) == (&old.folder, &old.line, &old.step))
+        };
+        self.ran.retain(|old| !is_old(old));
+        self.ran.extend(ran);
     }
 }
 
@@ -206,9 +183,11 @@ const OPTION_OFF: &[&str] = &["skip:true", "todo:true", "skip:'", "skip:\"", "to
 pub fn tests(path: &str, text: &str) -> FileTests {
     let Some(markers) = markers(path) else { return FileTests::default() };
     let is_python = path.ends_with(".py");
-    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let raw: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = raw.iter().map(|line| line.trim_start()).collect();
     let mut found = FileTests::default();
     let mut quote: Option<&str> = None;
+    let mut defined = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if is_python && in_text(line, &mut quote) {
             continue;
@@ -216,7 +195,8 @@ pub fn tests(path: &str, text: &str) -> FileTests {
         let squeezed = || line.split_whitespace().collect::<String>();
         let is_off = markers.off.iter().any(|start| line.starts_with(start))
             || (!markers.within.is_empty() && markers.within.iter().any(|word| squeezed().contains(word)));
-        found.off += usize::from(is_off);
+        let is_again = is_python && is_defined_again(raw[at], &mut defined);
+        found.off += usize::from(is_off) + usize::from(is_again);
         if let Some(class) = line.strip_prefix("class ").filter(|_| is_python) {
             // Without its base, its methods are no tests.
             found.names.extend(class.contains("TestCase)").then(|| class.trim_end_matches(':').to_string()));
@@ -225,6 +205,21 @@ pub fn tests(path: &str, text: &str) -> FileTests {
         }
     }
     found
+}
+
+/// Whether a test of this name was defined before in the same block: Python takes the last one.
+fn is_defined_again<'a>(raw: &'a str, defined: &mut Vec<(usize, &'a str)>) -> bool {
+    let line = raw.trim_start();
+    let indent = raw.len() - line.len();
+    if line.is_empty() || line.starts_with('#') {
+        return false;
+    }
+    defined.retain(|(at, _)| *at <= indent);
+    let Some(rest) = line.strip_prefix("async ").unwrap_or(line).strip_prefix("def test") else { return false };
+    let test = (indent, rest.split('(').next().unwrap_or(rest));
+    let is_again = defined.contains(&test);
+    defined.push(test);
+    is_again
 }
 
 /// Whether a line begins inside of a text in three quotes; `quote` is the one that is open after it.
@@ -301,6 +296,8 @@ mod unit {
         for off in ["@unittest.skipIf(True, 'x')", "@unittest.expectedFailure", "@pytest.mark.skipif(True)"] {
             assert_tests("a.py", &format!("{off}\ndef test_a(): pass\n"), &["test_a"], 1);
         }
+        let twice = "class A:\n  def test_a(self):\n    pass\n  def test_a(self):\n    pass\nclass B:\n  def test_a(self):\n    pass\n";
+        assert_tests("a.py", twice, &["test_a", "test_a", "test_a"], 1);
         assert_tests("a.rs", "#[test]\n#[ignore]\nfn adds() {}\n", &["adds"], 1);
         assert_tests("a_test.go", "func TestA(t *testing.T) {\n\tt.Skip()\n}\n", &["TestA"], 1);
         assert_tests("A.java", "  @Test\n  public void adds() {\n", &["adds"], 0);

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Enough to find all failures of a large run; of older output, only lines that may tell of tests or failures are kept.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
-const TOLD_BYTES: usize = 512 * 1024;
+const TOLD_BYTES: usize = 4 * 1024 * 1024;
 /// Words of lines that say how something ended, in small letters.
 const TELLING: &[&str] = &[
     "fail",
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn endless_output_is_bounded() {
         let ended = sh("yes | head -c 9000000; echo end", 60_000);
-        assert!(ended.output.len() <= 2 * KEPT_BYTES, "{}", ended.output.len());
+        assert!(ended.output.len() <= 2 * KEPT_BYTES + TOLD_BYTES, "{}", ended.output.len());
         assert!(ended.output.ends_with("end\n"));
         assert!(!ended.is_cut);
     }
@@ -284,7 +284,7 @@ mod tests {
         let ended = sh("echo '--- FAIL: TestA (0.00s)'; yes | head -c 9000000; echo end", 60_000);
         assert!(ended.output.starts_with("--- FAIL: TestA (0.00s)\n"));
         assert!(!ended.is_cut);
-        let ended = sh("yes 'it may fail' | head -c 9000000", 60_000);
+        let ended = sh("yes 'it may fail' | head -c 15000000", 60_000);
         assert!(ended.is_cut, "more of it than is kept");
     }
 }

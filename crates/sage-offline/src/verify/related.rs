@@ -67,6 +67,13 @@ fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
     (files, source)
 }
 
+/// The commit that the files of a project are at, if none of them differs from it.
+pub fn clean_commit(project: &Path) -> Option<String> {
+    let own = |path: &String| path.starts_with(".sage/") || path.starts_with("docs/specs/");
+    git_changes(project)?.iter().all(own).then_some(())?;
+    git(project, &["rev-parse", "--verify", "--quiet", "HEAD"]).ok().map(|commit| commit.trim().to_string())
+}
+
 fn git_changes(project: &Path) -> Option<Vec<String>> {
     // In a submodule git would be run with settings of its own.
     let status = [

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use super::baseline::{self, Baseline, Known, Tests};
 use super::decides;
+use super::executed::{self, Executed};
 use super::order::{self, Order};
+use super::verdict::Ran;
 use super::{commit, family::Family};
 use crate::git::git;
 use crate::request::{Before, Request};
@@ -38,10 +40,11 @@ impl Earlier {
                 Earlier::Known { baseline: known.clone(), since: "the run began".to_string() }
             }
             Before::Commit(commit) => match commit::baseline(request, commit) {
-                Some(baseline) => Earlier::Known {
-                    baseline: Box::new(baseline),
-                    since: format!("commit {}", short(commit)),
-                },
+                Some(mut baseline) => {
+                    let ran = request.ran.iter().filter(|ran| ran.commit == *commit);
+                    baseline.ran = ran.cloned().collect();
+                    Earlier::Known { baseline: Box::new(baseline), since: format!("commit {}", short(commit)) }
+                }
                 None => Earlier::Lost,
             },
         }
@@ -75,7 +78,8 @@ impl Earlier {
                 false => baseline.commands(what).iter().find(|known| order.stands_for(known)),
             };
             let Some(known) = known else { continue };
-            let files = decides::changed(&known.decides, &decides::of(tree, &order.folder, &order.line));
+            let now = decides::of(tree, &order.folder, &order.line);
+            let files = decides::changed(&known.decides, &now.decides);
             if !files.is_empty() {
                 let files = listed(&files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>());
                 told.push(format!("What `{}` does was changed since {since}: {files}. {PERSON}", order.line));
@@ -87,6 +91,33 @@ impl Earlier {
         told.extend(gone.filter(|_| is_looked_up).map(|known| gone_since(known, all, since)));
         told
     }
+}
+
+impl Earlier {
+    /// Why commands that pass now do not say as much as they did: fewer tests ran, or nothing tells whether they did.
+    /// `step` is the check that is made.
+    pub fn fewer_ran(&self, tree: &Tree, ran: &[Ran], step: &str) -> Vec<String> {
+        let Earlier::Known { baseline, .. } = self else { return Vec::new() };
+        let (literal, mut told) = (baseline.literal(), Vec::new());
+        for ran in ran {
+            let now = Executed::of(ran);
+            for then in executed::earlier(&baseline.ran, &ran.order, step) {
+                let why = executed::fewer(then, now.as_ref(), &literal);
+                let blind = || then.is_blind().then(|| opaque(tree, &ran.order)).flatten();
+                told.extend(why.or_else(blind).map(|why| format!("{why} {PERSON}")));
+            }
+        }
+        told.dedup();
+        told
+    }
+}
+
+fn opaque(tree: &Tree, order: &Order) -> Option<String> {
+    let command = decides::of(tree, &order.folder, &order.line).opaque?;
+    Some(format!(
+        "`{}` failed before the change without naming a test, and what `{command}` in it starts is not known.",
+        order.line
+    ))
 }
 
 /// Commands that were there, are still known, and are not run now because something new hides them.
@@ -104,10 +135,7 @@ impl Order {
         if !same_place || family == Family::Wrapper {
             return same_place && self.line == known.line;
         }
-        // Python's runners find each other's tests; another interpreter is another thing.
-        let interpreter = |line: &str| line.split(" -m ").next().map(str::to_string);
-        let python = family == Family::Python && interpreter(&self.line) == interpreter(&known.line);
-        python || self.line.starts_with(&known.line)
+        self.replaces(&known.folder, &known.line)
     }
 }
 

@@ -69,6 +69,9 @@ impl Gather<'_> {
             let body = scripts[name].as_str().unwrap_or_default();
             self.facts(&path).fix(format!("{name}={body}"));
             self.script(folder, body, depth + 1);
+            for program in shell::commands(body).iter().filter_map(|words| words.first()) {
+                self.program(&joined_path(folder, &format!("node_modules/.bin/{program}")));
+            }
         }
     }
 }

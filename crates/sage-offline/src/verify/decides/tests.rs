@@ -5,7 +5,7 @@ use crate::research::tests::project;
 #[track_caller]
 fn assert_changed(files: &[(&str, &str)], line: &str, edits: &[(&str, &str)], expected: &[&str]) {
     let dir = project(files);
-    let take = || of(&Tree::read(dir.path()).unwrap(), "", line);
+    let take = || of(&Tree::read(dir.path()).unwrap(), "", line).decides;
     let then = take();
     assert_eq!(changed(&then, &take()), Vec::<String>::new(), "{line}: nothing was edited");
     for (path, text) in edits {

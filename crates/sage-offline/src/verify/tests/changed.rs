@@ -206,7 +206,7 @@ fn what_a_person_changed_while_the_run_stood_still_is_taken_over() {
     let left = take();
     write(&dir, "Makefile", "test:\n\t@echo 2 passing\n");
     write(&dir, "cases/a.py", "");
-    own.follow(&left, &take());
+    own.follow(&left, &take(), &[]);
     let check = |named: Option<Vec<String>>| {
         let before = Before::Known(Box::new(own.clone()));
         crate::perform(&Request { before, named, ..request("test.run", &dir, json!({}), json!({})) })
