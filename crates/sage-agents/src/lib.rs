@@ -28,6 +28,7 @@ mod foreign;
 mod https;
 mod json_text;
 mod lines;
+mod measure;
 pub mod llm;
 pub mod mcp;
 mod note;

@@ -35,8 +35,6 @@ pub struct Request {
     pub before: Before,
     /// In a worktree: tests that ran before the run changed something, and at which commit.
     pub ran: Vec<Executed>,
-    /// The path of the step that asks.
-    pub step: String,
     /// Why the commands of sage.toml cannot be trusted.
     pub doubt: Option<String>,
     /// Why it is not known where to check.

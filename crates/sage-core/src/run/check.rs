@@ -76,14 +76,16 @@ impl Run {
         self.live_steps().any(|step| step.checked.as_ref().is_some_and(|checked| checked.looked.is_some()))
     }
 
-    /// Whether the run waited for something after a check had passed: meanwhile the files may have changed.
-    pub fn waited_after_check(&self) -> bool {
+    /// Whether the run waited for something after a check had passed, or an agent worked: the files may have changed.
+    pub fn went_on_after_check(&self) -> bool {
         let waited_ms = self.tally.measured.waited_ms;
-        let naps = self.step_ids().filter(|&id| self.kind(id) == Kind::Sleep);
-        let last_nap = naps.map(|id| self.step(id).ended_ms).max().unwrap_or_default();
+        let works = |id: &StepId| {
+            self.kind(*id) == Kind::Sleep || self.kind(*id) == Kind::Agent && !self.operation(*id).is_check()
+        };
+        let last_work = self.step_ids().filter(works).map(|id| self.step(id).ended_ms).max().unwrap_or_default();
         self.live_steps().any(|step| {
             let looked = step.checked.as_deref().filter(|checked| checked.looked.is_some());
-            looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_nap)
+            looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_work)
         })
     }
 
@@ -96,7 +98,7 @@ impl Run {
         }
         while let Some(id) = queue.pop() {
             if seen.insert(id) {
-                if self.operation(id).implements() && matches!(self.step(id).state, State::Succeeded) {
+                if self.implemented(id) {
                     return true;
                 }
                 queue.extend(self.after(id));
@@ -104,6 +106,13 @@ impl Run {
             }
         }
         false
+    }
+
+    /// It changed files, as far as that is known.
+    fn implemented(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        let changed = step.output.as_ref().and_then(|output| output.changed());
+        self.operation(id).implements() && matches!(step.state, State::Succeeded) && changed != Some(false)
     }
 
     /// Calls that a script made after it knew the end of this one.

@@ -32,7 +32,7 @@ pub struct Baseline {
     /// Commands that a person named.
     #[serde(default)]
     pub named: Vec<Known>,
-    /// Tests that ran, as far as something ran them.
+    /// Tests that ran before the first step that may change files.
     #[serde(default)]
     pub ran: Vec<Executed>,
 }
@@ -84,15 +84,6 @@ impl Baseline {
         let files = self.tests.iter().flat_map(BTreeMap::values);
         files.flat_map(|file| &file.names).map(String::as_str).collect()
     }
-
-    /// Takes over what a check ran: at most one entry for each command and step.
-    pub fn note(&mut self, ran: Vec<Executed>) {
-        let is_old = |old: &Executed| {
-            ran.iter().any(|new| (&new.folder, &new.line, &new.step) == (&old.folder, &old.line, &old.step))
-        };
-        self.ran.retain(|old| !is_old(old));
-        self.ran.extend(ran);
-    }
 }
 
 /// By path.
@@ -109,10 +100,33 @@ pub struct FileTests {
 /// All tests of a project.
 pub fn all(tree: &Tree) -> Option<Tests> {
     (tree.files.len() < MOST_FILES).then_some(())?;
-    let files = tree.files.iter().filter(|file| is_source(&file.path));
-    let found =
-        files.map(|file| (file.path.clone(), tests(&file.path, &tree.text(file).unwrap_or_default())));
+    let found = tree.files.iter().filter_map(|file| {
+        let tests = match is_source(&file.path) {
+            true => tests(&file.path, &tree.text(file).unwrap_or_default()),
+            // Where tests do not show in the text, the file is one.
+            false if is_test_file(&file.path) => {
+                FileTests { names: vec![file.name().to_string()], ..FileTests::default() }
+            }
+            false => return None,
+        };
+        Some((file.path.clone(), tests))
+    });
     Some(found.filter(|(_, tests)| *tests != FileTests::default()).collect())
+}
+
+/// A test by its name, in a language whose tests have no beginning that is known here.
+fn is_test_file(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let name = parts.next().unwrap_or(path);
+    let folder = parts.next().unwrap_or_default();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let stem = stem.to_lowercase();
+    let named = stem.starts_with("test") || stem.ends_with("test") || stem.ends_with("tests");
+    match ending {
+        "t" => folder == "t",
+        "c" | "cc" | "cpp" | "cxx" | "sh" | "exs" | "dart" | "swift" | "fs" | "lua" | "clj" => named,
+        _ => false,
+    }
 }
 
 /// Whether tests of this language can be found.
@@ -141,6 +155,7 @@ fn markers(path: &str) -> Option<Markers> {
         "rb" => (&["it \"", "it '", "def test_", "test \""], &["skip", "pending", "xit "], &[]),
         "php" => (&["public function test", "function test"], &["$this->markTestSkipped"], &[]),
         "bats" => (&["@test "], &["skip"], &[]),
+        "cs" => (&["[Test", "[Fact", "[Theory"], &["[Ignore", "[Explicit"], &["Skip="]),
         _ => return None,
     };
     Some(Markers { begins, off, within })
@@ -250,7 +265,7 @@ pub fn is_loaded(path: &str) -> bool {
 /// The name of the test that begins in the first of these lines: its function's, or its text.
 fn name(lines: &[&str]) -> String {
     let first = lines[0];
-    let is_attribute = |line: &str| line.starts_with(['@', '#']) && !line.starts_with("@test ");
+    let is_attribute = |line: &str| line.starts_with(['@', '#', '[']) && !line.starts_with("@test ");
     let named = lines.iter().take(NAME_LINES).find(|line| !is_attribute(line) && !line.is_empty());
     let line = named.copied().unwrap_or(first);
     let is_call = first.starts_with("it") || first.starts_with("test");

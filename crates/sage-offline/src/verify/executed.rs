@@ -8,6 +8,7 @@
 //! name as well: others may be made up anew each time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,15 +30,12 @@ pub struct Executed {
     /// It ended with exit code 0. One that did not may have stopped halfway.
     #[serde(default)]
     passed: bool,
-    /// Names that the output shows.
-    #[serde(default)]
-    shown: usize,
     /// How many tests of each name; nothing if the output does not name all that ran.
     #[serde(default)]
     names: BTreeMap<String, usize>,
-    /// The check that passed with them; empty if they ran before the change.
+    /// Tests that failed.
     #[serde(default)]
-    pub step: String,
+    red: BTreeSet<String>,
     /// The commit that the files were at, if they were.
     #[serde(default)]
     pub commit: String,
@@ -53,15 +51,16 @@ impl Executed {
         for name in failures::names(&ended.output) {
             *names.entry(name).or_insert(0) += 1;
         }
-        let shown = names.values().sum();
+        let shown: usize = names.values().sum();
+        let failed = failures::of_tests(&ended.output, Path::new(""), "");
         Some(Executed {
             line: ran.order.line.clone(),
             folder: ran.order.folder.clone(),
             ran: ran_units,
             aside: counts.aside,
             passed: ended.exit_code == Some(0),
-            shown,
             names: if shown == ran_units { names } else { BTreeMap::new() },
+            red: failed.iter().map(|failure| short(&failure.name).to_string()).collect(),
             ..Executed::default()
         })
     }
@@ -69,6 +68,15 @@ impl Executed {
     /// It failed, and shows no test.
     pub fn is_blind(&self) -> bool {
         !self.passed && self.ran == 0
+    }
+
+    /// It told how many tests ran, and which of them failed if any did.
+    pub fn is_known(&self) -> bool {
+        self.ran > 0 && (self.passed || !self.red.is_empty())
+    }
+
+    pub fn red(&self) -> &BTreeSet<String> {
+        &self.red
     }
 
     fn is_of(&self, order: &Order) -> bool {
@@ -90,22 +98,28 @@ impl Executed {
         if off > 0 || !is_named {
             self.names.clear();
         }
-        self.shown = if self.names.is_empty() { 0 } else { self.ran };
+        self.red.retain(|name| !names.contains_key(name));
     }
 }
 
-/// What ran before, as far as a check is compared with it: that before the change, and what the same check ran when it
-/// passed.
-pub fn earlier<'a>(all: &'a [Executed], order: &Order, step: &str) -> Vec<&'a Executed> {
-    let own = |then: &&Executed| then.step.is_empty() || then.step == step;
-    let known: Vec<&Executed> = all.iter().filter(own).collect();
-    let same: Vec<&Executed> = known.iter().copied().filter(|then| then.is_of(order)).collect();
-    // Python's runners find each other's tests.
-    let python = |then: &&&Executed| order.replaces(&then.folder, &then.line);
-    if same.is_empty() { known.iter().filter(python).copied().collect() } else { same }
+/// The last part of a test's name, as its source has it: `CartTest::test_total[1]`, `Cart › adds up`, `TestTotal/zero`.
+fn short(name: &str) -> &str {
+    let name = name.split('[').next().unwrap_or(name);
+    let last = |separator: &str| name.rsplit(separator).next().filter(|last| last.len() < name.len());
+    let dotted = || last(".").filter(|_| !name.contains(' '));
+    let parts = || name.split('/').next().unwrap_or(name);
+    last("::").or_else(|| last(" › ")).or_else(|| last(" > ")).or_else(dotted).unwrap_or_else(parts).trim()
 }
 
-/// Why a command that passes did not run all that it ran before. `literal` are the tests that the sources name.
+/// What a command ran before the change.
+pub fn earlier<'a>(all: &'a [Executed], order: &Order) -> Option<&'a Executed> {
+    // Python's runners find each other's tests.
+    let stands_in = |then: &&Executed| order.replaces(&then.folder, &then.line);
+    all.iter().find(|then| then.is_of(order)).or_else(|| all.iter().find(stands_in))
+}
+
+/// Why a command that passes did not run all that it ran before: fewer tests, more of them skipped, or not those that
+/// failed. A test that passed may have another name now. `literal` are the tests that the sources name.
 pub fn fewer(then: &Executed, now: Option<&Executed>, literal: &BTreeSet<&str>) -> Option<String> {
     let nothing = Executed::default();
     let now = now.unwrap_or(&nothing);
@@ -117,27 +131,19 @@ pub fn fewer(then: &Executed, now: Option<&Executed>, literal: &BTreeSet<&str>) 
         .filter(|(name, before)| compares && literal.contains(name.as_str()) && count(name) < **before)
         .map(|(name, _)| name.as_str())
         .collect();
-    let when = then.when();
-    let which = if missing.is_empty() { String::new() } else { format!(": {}", listed(&missing)) };
     if now.ran < then.ran {
-        return Some(format!("{} ran {when}, {} now{which}.", tests(then.ran), now.ran));
+        let which = if missing.is_empty() { String::new() } else { format!(": {}", listed(&missing)) };
+        return Some(format!("{} ran before the change, {} now{which}.", tests(then.ran), now.ran));
     }
-    if !missing.is_empty() {
-        return Some(format!("Tests that ran {when} do not run now{which}."));
+    let red: Vec<&str> = missing.into_iter().filter(|name| then.red.contains(*name)).collect();
+    if !red.is_empty() {
+        return Some(format!("Tests that failed before the change do not run now: {}.", listed(&red)));
     }
-    if now.aside > then.aside && (then.passed || now.ran == then.ran) {
+    (now.aside > then.aside && (then.passed || now.ran == then.ran)).then(|| {
         let before = if then.aside == 0 { "none".to_string() } else { then.aside.to_string() };
         let (now, is) = (tests(now.aside), if now.aside == 1 { "is" } else { "are" });
-        return Some(format!("{now} {is} skipped, {before} {when}."));
-    }
-    let unnamed = then.ran > 0 && then.shown == then.ran && now.shown == 0;
-    unnamed.then(|| format!("`{}` named the tests that it ran {when}, and names none now.", then.line))
-}
-
-impl Executed {
-    fn when(&self) -> &'static str {
-        if self.step.is_empty() { "before the change" } else { "when this check passed before" }
-    }
+        format!("{now} {is} skipped, {before} before the change.")
+    })
 }
 
 fn tests(count: usize) -> String {

@@ -16,6 +16,7 @@ mod failures;
 mod family;
 mod follow;
 mod order;
+mod reach;
 mod related;
 mod signs;
 mod uncovered;
@@ -157,14 +158,7 @@ fn judged(request: &Request, what: &str, mut verdict: Verdict, ran: &[Ran], earl
         && verdict.passed == Some(true)
         && let Ok(tree) = Tree::read(&request.project)
     {
-        match earlier.fewer_tests(&tree) {
-            Some(why) => verdict.doubt(&why),
-            None => verdict.doubt_all(&earlier.fewer_ran(&tree, ran, &request.step)),
-        }
-    }
-    if what == "test" && verdict.passed == Some(true) {
-        verdict.executed = ran.iter().filter_map(Executed::of).collect();
-        verdict.executed.iter_mut().for_each(|executed| executed.step.clone_from(&request.step));
+        verdict.doubt_all(&earlier.weaker(&tree, ran));
     }
     if request.operation == "test.regression" {
         related::compare(&mut verdict, request);

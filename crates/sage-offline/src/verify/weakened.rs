@@ -56,7 +56,7 @@ impl Earlier {
     }
 
     /// Fewer tests than before, or it is not known how many there were.
-    pub fn fewer_tests(&self, tree: &Tree) -> Option<String> {
+    fn fewer_tests(&self, tree: &Tree) -> Option<String> {
         let lost = || Some(format!("It is not known which tests there were when the run began. {PERSON}"));
         match self {
             Earlier::Unasked => None,
@@ -94,22 +94,52 @@ impl Earlier {
 }
 
 impl Earlier {
-    /// Why commands that pass now do not say as much as they did: fewer tests ran, or nothing tells whether they did.
-    /// `step` is the check that is made.
-    pub fn fewer_ran(&self, tree: &Tree, ran: &[Ran], step: &str) -> Vec<String> {
-        let Earlier::Known { baseline, .. } = self else { return Vec::new() };
-        let (literal, mut told) = (baseline.literal(), Vec::new());
-        for ran in ran {
-            let now = Executed::of(ran);
-            for then in executed::earlier(&baseline.ran, &ran.order, step) {
-                let why = executed::fewer(then, now.as_ref(), &literal);
-                let blind = || then.is_blind().then(|| opaque(tree, &ran.order)).flatten();
-                told.extend(why.or_else(blind).map(|why| format!("{why} {PERSON}")));
-            }
+    /// Why tests that pass now do not say as much as those before: fewer of them ran, or the sources have fewer.
+    pub fn weaker(&self, tree: &Tree, ran: &[Ran]) -> Vec<String> {
+        let Earlier::Known { baseline, since } = self else { return Vec::from_iter(self.fewer_tests(tree)) };
+        let told = fewer_ran(baseline, tree, ran);
+        if !told.is_empty() {
+            // The sources tell where.
+            return self.fewer_tests(tree).map_or(told, |why| vec![why]);
         }
-        told.dedup();
-        told
+        let measured: Option<Vec<&Executed>> =
+            ran.iter().map(|ran| executed::earlier(&baseline.ran, &ran.order).filter(|it| it.is_known())).collect();
+        let now = baseline::all(tree);
+        let (Some(measured), Some(then), Some(now)) = (measured.filter(|it| !it.is_empty()), &baseline.tests, now)
+        else {
+            return Vec::from_iter(self.fewer_tests(tree));
+        };
+        // As many tests ran as before: one that passed then and is missing has another name.
+        let failed = |name: &str| measured.iter().any(|it| it.red().contains(name));
+        Vec::from_iter(fewer(&renamed(then, &now, &failed), &now, since))
     }
+}
+
+/// The tests of before with the names that they have now, as far as that can be.
+fn renamed(then: &Tests, now: &Tests, failed: &dyn Fn(&str) -> bool) -> Tests {
+    let count = |tests: &Tests| tests.values().map(|file| file.names.len()).sum::<usize>();
+    let names = |tests: &Tests| tests.values().flat_map(|file| file.names.clone()).collect::<Vec<_>>();
+    if count(now) < count(then) {
+        return then.clone();
+    }
+    let kept = names(now);
+    let mut left = then.clone();
+    for file in left.values_mut() {
+        file.names.retain(|name| kept.contains(name) || failed(name) || name.ends_with(')'));
+    }
+    left
+}
+
+/// Commands that ran fewer tests than before the change, or of which nothing tells whether they did.
+fn fewer_ran(baseline: &Baseline, tree: &Tree, ran: &[Ran]) -> Vec<String> {
+    let (literal, mut told) = (baseline.literal(), Vec::new());
+    for ran in ran {
+        let Some(then) = executed::earlier(&baseline.ran, &ran.order) else { continue };
+        let why = executed::fewer(then, Executed::of(ran).as_ref(), &literal);
+        let blind = || then.is_blind().then(|| opaque(tree, &ran.order)).flatten();
+        told.extend(why.or_else(blind).map(|why| format!("{why} {PERSON}")));
+    }
+    told
 }
 
 fn opaque(tree: &Tree, order: &Order) -> Option<String> {

@@ -78,7 +78,7 @@ impl Facts {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keep.is_empty() && self.bar.is_empty()
+        self.keep.is_empty() && self.bar.is_empty() && self.order.is_empty()
     }
 
     /// Whether what is there now decides otherwise.
