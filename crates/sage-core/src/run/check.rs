@@ -174,11 +174,18 @@ impl Run {
     fn is_unmet(&self, id: StepId) -> bool {
         let step = self.step(id);
         let unmet = step.children.is_none() && step.state.settled() && !step.state.ok();
-        if !unmet || !self.operation(id).is_check() || !self.is_newest(id) || self.is_superseded(id) {
+        let checks = self.operation(id).is_check() || self.command_failed(id);
+        if !unmet || !checks || !self.is_newest(id) || self.is_superseded(id) {
             return false;
         }
         let only_stopped = matches!(step.state, State::Cancelled) && step.failure.is_none();
         !only_stopped || !self.was_outrun(id)
+    }
+
+    /// The project did not keep what a step expects of it (`expect: {command}`).
+    fn command_failed(&self, id: StepId) -> bool {
+        let invalid = |failure: &Failure| failure.class == FailureClass::Invalid;
+        self.operation(id).checks_project() && self.step(id).failure.as_deref().is_some_and(invalid)
     }
 
     /// Another check of its kind was faster, and passed.

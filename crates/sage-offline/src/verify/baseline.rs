@@ -230,7 +230,11 @@ fn is_defined_again<'a>(raw: &'a str, defined: &mut Vec<(usize, &'a str)>) -> bo
         return false;
     }
     defined.retain(|(at, _)| *at <= indent);
-    let Some(rest) = line.strip_prefix("async ").unwrap_or(line).strip_prefix("def test") else { return false };
+    let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("def ");
+    let Some(rest) = function.filter(|rest| rest.starts_with("test")) else {
+        // `test_total = lambda self: None`
+        return line.split_once('=').is_some_and(|(name, _)| defined.contains(&(indent, name.trim_end())));
+    };
     let test = (indent, rest.split('(').next().unwrap_or(rest));
     let is_again = defined.contains(&test);
     defined.push(test);
@@ -321,6 +325,19 @@ mod unit {
         for option in ["{skip: true}", "{ todo: true }", "{ skip: 'later' }"] {
             assert_tests("a.test.js", &format!("test('adds', {option}, () => {{}});\n"), &["adds"], 1);
         }
+        assert_tests("ATests.cs", "  [Fact]\n  public void Adds() {\n", &["Adds"], 0);
+        assert_tests("ATests.cs", "  [Fact(Skip = \"x\")]\n  public void Adds() {\n", &["Adds"], 1);
+        let again = "def test_a():\n  assert 0\ntest_a = print\n";
+        assert_tests("a.py", again, &["test_a"], 1);
         assert_tests("a.bats", "@test \"adds up\" {\n", &["adds up"], 0);
+    }
+
+    // covers: P4, R6
+    #[test]
+    fn files_are_tests_where_the_text_does_not_tell() {
+        let files = ["t/cart.t", "tests/test_cart.c", "cart_test.sh", "src/cart.c", "x.t", "tests/helper.sh"];
+        let dir = crate::research::tests::project(&files.map(|path| (path, "x")));
+        let found = all(&Tree::read(dir.path()).unwrap()).unwrap();
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["cart_test.sh", "t/cart.t", "tests/test_cart.c"]);
     }
 }

@@ -34,6 +34,7 @@ use crate::walk::Tree;
 pub use baseline::Baseline;
 pub use executed::Executed;
 pub use follow::Stretch;
+pub use related::uncommitted;
 use order::{Chosen, Order};
 use verdict::{Ran, Verdict};
 use weakened::Earlier;

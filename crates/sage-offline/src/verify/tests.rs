@@ -7,6 +7,7 @@ use crate::request::Before;
 use crate::research::tests::project;
 
 mod changed;
+mod ran;
 mod reach;
 mod shown;
 
@@ -211,6 +212,18 @@ fn an_exit_code_of_0_beside_failures_is_not_believed() {
         "3 examples, 1 failure",
         "Tests: 3, Assertions: 3, Failures: 1.",
         "# tests 2\n# pass 1\n# fail 0\n# cancelled 1",
+        // The last line counts, and another one says that something failed.
+        "ok 1 - a\nt/b.t .. Dubious, test returned 1 (wstat 256, 0x100)\nFiles=2, Tests=1\nResult: FAIL",
+        "ok  \texample.com/a\t0.003s\nFAIL\texample.com/b\t0.003s\nFAIL",
+        "panic: test timed out after 1s\nFAIL\texample.com/b\t1.003s",
+        "test result: ok. 1 passed; 0 failed; 0 ignored\nerror: test failed, to rerun pass `--test b`",
+        "1..2\nok 1 adds\nBail out! no database",
+        "1..3\nok 1 adds\nok 2 sums",
+        "     Summary [   1.0s] 2 tests run: 1 passed, 1 timed out, 0 skipped",
+        "Ran 3 tests containing 5 assertions.\n1 failures, 0 errors.",
+        "=== 1 passed in 0.1s ===\nmake[1]: *** [Makefile:2: b] Error 1",
+        "=== 1 passed in 0.1s ===\nnpm ERR! Test failed.  See above for more details.",
+        "FAIL: sums\n=== 1 passed in 0.1s ===",
     ];
     for output in outputs {
         let told = unknown(printing(output, 0));
