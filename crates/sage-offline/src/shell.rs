@@ -108,9 +108,9 @@ fn is_opaque(words: &Words, loops: &[String]) -> bool {
 
 /// Variables of these names are the tools of these names.
 const TOOLS: &[&str] = &[
-    "cargo", "go", "python", "python3", "npm", "npx", "node", "make", "pytest", "cc", "cxx", "gcc", "mvn", "gradle",
-    "pip", "uv", "poetry", "ruby", "bundle", "php", "composer", "dotnet", "ctest", "cmake", "docker", "rustc", "tox",
-    "nox", "yarn", "pnpm", "jest", "mocha", "bats", "prove",
+    "cargo", "go", "python", "python3", "npm", "npx", "node", "make", "pytest", "cc", "cxx", "gcc", "mvn",
+    "gradle", "pip", "uv", "poetry", "ruby", "bundle", "php", "composer", "dotnet", "ctest", "cmake",
+    "docker", "rustc", "tox", "nox", "yarn", "pnpm", "jest", "mocha", "bats", "prove",
 ];
 
 /// Runs the file that it is given.
@@ -126,7 +126,8 @@ fn without_before(words: Words) -> Words {
         let name = word.split_once('=').map_or("", |(name, _)| name);
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
-    let before = |word: &&String| word.as_str() != "xargs" && BEFORE.contains(&word.as_str()) || is_setting(word);
+    let before =
+        |word: &&String| word.as_str() != "xargs" && BEFORE.contains(&word.as_str()) || is_setting(word);
     let skipped = words.iter().take_while(before).count();
     words.into_iter().skip(skipped).collect()
 }
@@ -248,10 +249,28 @@ mod tests {
     // covers: P4
     #[test]
     fn what_is_started_by_a_variable_is_not_known() {
-        for text in ["for t in $(cat list); do sh $t; done", "exec \"$@\"", "$CMD", "cat x | xargs -n1 sh", "eval $x", ". $LIB/x.sh", "python3 -c 'import x'"] {
+        for text in [
+            "for t in $(cat list); do sh $t; done",
+            "exec \"$@\"",
+            "$CMD",
+            "cat x | xargs -n1 sh",
+            "eval $x",
+            ". $LIB/x.sh",
+            "python3 -c 'import x'",
+        ] {
             assert!(opaque(text).is_some(), "{text}");
         }
-        for text in ["for t in t/*.sh; do sh $t; done", "for t in a b; do ./$t || exit 1; done", "$(CARGO) test", "$VENV/bin/pytest -q", "make -C $DIR test", "echo $x; test -n $y", "sh -c 'pytest'", "x=$(date) ./run.sh", "cd $x && npm test"] {
+        for text in [
+            "for t in t/*.sh; do sh $t; done",
+            "for t in a b; do ./$t || exit 1; done",
+            "$(CARGO) test",
+            "$VENV/bin/pytest -q",
+            "make -C $DIR test",
+            "echo $x; test -n $y",
+            "sh -c 'pytest'",
+            "x=$(date) ./run.sh",
+            "cd $x && npm test",
+        ] {
             assert_eq!(opaque(text), None, "{text}");
         }
         assert_eq!(told("./test && test -e x && bin/test"), ["./test", "bin/test"]);

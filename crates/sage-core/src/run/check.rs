@@ -82,7 +82,8 @@ impl Run {
         let works = |id: &StepId| {
             self.kind(*id) == Kind::Sleep || self.kind(*id) == Kind::Agent && !self.operation(*id).is_check()
         };
-        let last_work = self.step_ids().filter(works).map(|id| self.step(id).ended_ms).max().unwrap_or_default();
+        let last_work =
+            self.step_ids().filter(works).map(|id| self.step(id).ended_ms).max().unwrap_or_default();
         self.live_steps().any(|step| {
             let looked = step.checked.as_deref().filter(|checked| checked.looked.is_some());
             looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_work)

@@ -175,7 +175,11 @@ mod tests {
     fn variables_of_a_script_are_put_in_their_places() {
         let cases = [
             ("DIR=$(dirname \"$0\")\n", "\"$DIR/inner.sh\"", "\"/ci/inner.sh\""),
-            ("HERE=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"\n", ". \"$HERE/a.sh\"", ". \"/ci/a.sh\""),
+            (
+                "HERE=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"\n",
+                ". \"$HERE/a.sh\"",
+                ". \"/ci/a.sh\"",
+            ),
             ("ROOT=.\nexport LIB=${ROOT}/lib\n", ". $LIB/t.sh", ". ./lib/t.sh"),
             ("", "cd \"$(dirname \"$0\")\"", "cd \"/ci\""),
             ("", "cd \"${0%/*}\"; $PWD/x", "cd \"/ci\"; ./x"),
@@ -191,7 +195,8 @@ mod tests {
     // covers: P4
     #[test]
     fn variables_of_a_makefile_are_put_in_their_places() {
-        let text = "DIR = tools\nRUN := ./$(DIR)/run.sh\nRUN ?= other\nFLAGS = -v\nFLAGS += -x\n\tNOT = this\n";
+        let text =
+            "DIR = tools\nRUN := ./$(DIR)/run.sh\nRUN ?= other\nFLAGS = -v\nFLAGS += -x\n\tNOT = this\n";
         let made = Variables::of_make(text);
         let cases = [
             ("$(RUN) ${FLAGS}", "./tools/run.sh -v -x"),

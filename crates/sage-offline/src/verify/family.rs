@@ -126,7 +126,8 @@ impl Family {
             }
             Family::Jvm => {
                 let ends = ["Test", "Tests", "Spec", "IT"];
-                let begins = stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let begins =
+                    stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase));
                 begins || ends.iter().any(|end| stem.ends_with(end))
             }
             Family::Other("Bats") => true,

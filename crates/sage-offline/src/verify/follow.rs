@@ -114,8 +114,10 @@ fn follow_commands(own: &mut Vec<Known>, left: &[Known], now: &[Known], others: 
     for now in now {
         let before = find(left, now);
         if let Some(own) = own.iter_mut().find(|it| it.is(now)) {
-            let theirs: Vec<(&Known, &Known)> =
-                others.iter().filter_map(|it| Some((find(of(it.began), now)?, find(of(it.left), now)?))).collect();
+            let theirs: Vec<(&Known, &Known)> = others
+                .iter()
+                .filter_map(|it| Some((find(of(it.began), now)?, find(of(it.left), now)?)))
+                .collect();
             follow_decides(&mut own.decides, before.map(|left| &left.decides), &now.decides, &theirs);
             own.definition.clone_from(&now.definition);
         } else if before.is_none() && !of_another(now) {

@@ -34,8 +34,8 @@ use crate::walk::Tree;
 pub use baseline::Baseline;
 pub use executed::Executed;
 pub use follow::Stretch;
-pub use related::uncommitted;
 use order::{Chosen, Order};
+pub use related::uncommitted;
 use verdict::{Ran, Verdict};
 use weakened::Earlier;
 

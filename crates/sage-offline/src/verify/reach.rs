@@ -84,7 +84,8 @@ fn starts_in(tree: &Tree, folder: &str, words: &Words) -> Option<Vec<String>> {
     // mocha looks into `test` unless its settings say otherwise.
     let named = words[at + 1..].iter().any(|word| !word.starts_with('-'));
     let sets = |name: &str| tree.root.join(folder).join(name).exists();
-    let settings = [".mocharc.js", ".mocharc.cjs", ".mocharc.json", ".mocharc.jsonc", ".mocharc.yml", ".mocharc.yaml"];
+    let settings =
+        [".mocharc.js", ".mocharc.cjs", ".mocharc.json", ".mocharc.jsonc", ".mocharc.yml", ".mocharc.yaml"];
     let manifest = plain::text(&tree.root, &Path::new(folder).join("package.json"), plain::MOST_BYTES);
     let has_key = manifest.is_some_and(|text| text.contains("\"mocha\": {") || text.contains("\"mocha\":{"));
     if tool == "mocha" && !named && !has_key && !settings.iter().any(|name| sets(name)) {
@@ -96,7 +97,8 @@ fn starts_in(tree: &Tree, folder: &str, words: &Words) -> Option<Vec<String>> {
 
 /// What follows belongs to the option. Of `DIRS` it is a folder with tests.
 fn takes_value(word: &str) -> bool {
-    let valued = ["-c", "--config", "-r", "--require", "--import", "-k", "-m", "-t", "--reporter", "--ignore", "-p"];
+    let valued =
+        ["-c", "--config", "-r", "--require", "--import", "-k", "-m", "-t", "--reporter", "--ignore", "-p"];
     valued.contains(&word)
 }
 

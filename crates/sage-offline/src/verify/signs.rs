@@ -131,11 +131,14 @@ fn counts_failures(line: &str) -> bool {
     let number = |text: &str| text.trim_start().chars().take_while(char::is_ascii_digit).collect::<String>();
     let some = |text: &str| number(text).parse::<usize>().is_ok_and(|count| count > 0);
     let alone = words.iter().filter_map(|word| small.strip_prefix(word)).any(|rest| {
-        let end = rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_matches([' ', '.', 's']);
+        let end =
+            rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_matches([' ', '.', 's']);
         some(rest) && ["", "error"].contains(&end)
     });
     let beside = small.contains("passed:") && small.split("failed:").skip(1).any(some);
-    alone || beside || small.split(" tests completed, ").skip(1).any(|rest| some(rest) && rest.contains(" failed"))
+    alone
+        || beside
+        || small.split(" tests completed, ").skip(1).any(|rest| some(rest) && rest.contains(" failed"))
 }
 
 /// TAP that announced more tests than it told of.

@@ -59,7 +59,8 @@ fn covers(tree: &Tree, order: &Order, family: Family, file: &File, home: &str) -
     };
     let within = is_below(&file.path, &order.folder);
     let inside = file.path.get(order.folder.len()..).unwrap_or_default().trim_start_matches('/');
-    let reached = || reach(tree, order).is_none_or(|starts| starts.iter().any(|start| inside.starts_with(start)));
+    let reached =
+        || reach(tree, order).is_none_or(|starts| starts.iter().any(|start| inside.starts_with(start)));
     // A module of helpers has the name of a test, and no tests.
     runs && within && (reached() || family == Family::Python && !has_tests(tree, file))
 }

@@ -43,7 +43,10 @@ impl Earlier {
                 Some(mut baseline) => {
                     let ran = request.ran.iter().filter(|ran| ran.commit == *commit);
                     baseline.ran = ran.cloned().collect();
-                    Earlier::Known { baseline: Box::new(baseline), since: format!("commit {}", short(commit)) }
+                    Earlier::Known {
+                        baseline: Box::new(baseline),
+                        since: format!("commit {}", short(commit)),
+                    }
                 }
                 None => Earlier::Lost,
             },
@@ -102,10 +105,13 @@ impl Earlier {
             // The sources tell where.
             return self.fewer_tests(tree).map_or(told, |why| vec![why]);
         }
-        let measured: Option<Vec<&Executed>> =
-            ran.iter().map(|ran| executed::earlier(&baseline.ran, &ran.order).filter(|it| it.is_known())).collect();
+        let measured: Option<Vec<&Executed>> = ran
+            .iter()
+            .map(|ran| executed::earlier(&baseline.ran, &ran.order).filter(|it| it.is_known()))
+            .collect();
         let now = baseline::all(tree);
-        let (Some(measured), Some(then), Some(now)) = (measured.filter(|it| !it.is_empty()), &baseline.tests, now)
+        let (Some(measured), Some(then), Some(now)) =
+            (measured.filter(|it| !it.is_empty()), &baseline.tests, now)
         else {
             return Vec::from_iter(self.fewer_tests(tree));
         };

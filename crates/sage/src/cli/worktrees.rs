@@ -30,12 +30,15 @@ fn of(project: &Project, run: &str, key: Option<&Key>) -> Vec<Record> {
 pub fn uncommitted(project: &Project, run: &Run) -> Vec<Note> {
     let isolated = |operation: &Operation| operation.isolation == Isolation::Worktree;
     let plans = run.named_plans();
-    let mut templates = std::iter::once(&run.plan().template).chain(plans.iter().map(|(_, plan)| &plan.template));
-    let any = templates.any(|template| template.phases.iter().any(|phase| phase.operations.iter().any(isolated)));
+    let mut templates =
+        std::iter::once(&run.plan().template).chain(plans.iter().map(|(_, plan)| &plan.template));
+    let any =
+        templates.any(|template| template.phases.iter().any(|phase| phase.operations.iter().any(isolated)));
     let files = if any { sage_offline::uncommitted(&project.root).unwrap_or_default() } else { Vec::new() };
     let Some(first) = files.first() else { return Vec::new() };
     let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-    let text = "worktrees start from the last commit; uncommitted changes are not in them and not tested there";
+    let text =
+        "worktrees start from the last commit; uncommitted changes are not in them and not tested there";
     vec![Note::warning(format!("{text}: `{}`{more}", printable(first))).hint("git commit -a")]
 }
 

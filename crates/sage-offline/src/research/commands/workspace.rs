@@ -18,7 +18,9 @@ pub(crate) fn holds(root: &Path, folder: &str, name: &str) -> bool {
     match name {
         "Cargo.toml" => {
             let own = manifest(root, &Path::new(folder).join(name));
-            read(name).contains("[workspace") && !own.contains("[workspace]") && is_of_cargo(&read(name), folder)
+            read(name).contains("[workspace")
+                && !own.contains("[workspace]")
+                && is_of_cargo(&read(name), folder)
         }
         "package.json" => is_member(root, folder) && tests_below(root, folder),
         // `go test ./...` stops at other modules, also at those that `go.work` names.
@@ -39,7 +41,8 @@ pub(crate) fn holds(root: &Path, folder: &str, name: &str) -> bool {
 /// Packages below are members of the project's own workspace: they are installed, linked and built with it.
 pub(super) fn is_member(root: &Path, folder: &str) -> bool {
     let others = ["pnpm-workspace.yaml", "lerna.json", "nx.json", "turbo.json", "rush.json"];
-    let manifest: Value = serde_json::from_str(&manifest(root, Path::new("package.json"))).unwrap_or_default();
+    let manifest: Value =
+        serde_json::from_str(&manifest(root, Path::new("package.json"))).unwrap_or_default();
     let workspaces = &manifest["workspaces"];
     let list = workspaces.as_array().or_else(|| workspaces["packages"].as_array());
     match list {
@@ -81,7 +84,9 @@ fn is_module(root: &Path, above: &str, folder: &str) -> bool {
     let modules = text.split("<module>").skip(1).filter_map(|rest| rest.split('<').next());
     let named = modules.map(|name| shell::joined_path(above, name.trim().trim_end_matches("/pom.xml")));
     let found: Vec<String> = named.filter(|name| !name.is_empty() && name != above).collect();
-    found.iter().any(|name| name == folder || folder.starts_with(&format!("{name}/")) && is_module(root, name, folder))
+    found.iter().any(|name| {
+        name == folder || folder.starts_with(&format!("{name}/")) && is_module(root, name, folder)
+    })
 }
 
 /// Whether pytest, started in the project, looks into a folder.
@@ -92,7 +97,15 @@ fn is_looked_at(root: &Path, folder: &str) -> bool {
 
 /// `testpaths` of pytest's settings in a folder.
 pub(crate) fn test_paths(root: &Path, folder: &str) -> Option<Vec<String>> {
-    let names = ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
+    let names = [
+        "pytest.toml",
+        ".pytest.toml",
+        "pytest.ini",
+        ".pytest.ini",
+        "pyproject.toml",
+        "tox.ini",
+        "setup.cfg",
+    ];
     let texts = names.iter().map(|name| manifest(root, &Path::new(folder).join(name)));
     let set = |text: &String| text.lines().any(|line| line.trim_start().starts_with("testpaths"));
     let text = texts.into_iter().find(set)?;

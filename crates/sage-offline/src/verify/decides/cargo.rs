@@ -4,13 +4,8 @@ use toml::{Table, Value};
 
 use super::Gather;
 
-const SETTINGS: &[&str] = &[
-    ".cargo/config.toml",
-    ".cargo/config",
-    ".config/nextest.toml",
-    "rust-toolchain.toml",
-    "rust-toolchain",
-];
+const SETTINGS: &[&str] =
+    &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml", "rust-toolchain.toml", "rust-toolchain"];
 
 impl Gather<'_> {
     pub(super) fn cargo(&mut self, folder: &str) {

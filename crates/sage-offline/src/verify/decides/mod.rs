@@ -91,7 +91,10 @@ impl Facts {
     pub fn follow(&mut self, left: &Facts, now: &Facts, others: &[(Facts, Facts)]) {
         let delta = |own: &mut BTreeSet<String>, of: fn(&Facts) -> &BTreeSet<String>| {
             let theirs = |from: fn(&(Facts, Facts)) -> (&Facts, &Facts), fact: &String| {
-                others.iter().map(from).any(|(some, other)| of(some).contains(fact) && !of(other).contains(fact))
+                others
+                    .iter()
+                    .map(from)
+                    .any(|(some, other)| of(some).contains(fact) && !of(other).contains(fact))
             };
             let added = of(now).difference(of(left)).filter(|fact| !theirs(|it| (&it.1, &it.0), fact));
             let removed = of(left).difference(of(now)).filter(|fact| !theirs(|it| (&it.0, &it.1), fact));

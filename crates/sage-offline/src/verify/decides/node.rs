@@ -32,8 +32,8 @@ impl Gather<'_> {
         for name in CONFIGS {
             for ending in ENDINGS {
                 let path = joined_path(folder, &format!("{name}.{ending}"));
-            self.whole(&path);
-            self.required(folder, &path);
+                self.whole(&path);
+                self.required(folder, &path);
             }
         }
         self.vite(folder);

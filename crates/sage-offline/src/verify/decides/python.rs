@@ -11,14 +11,27 @@ const SHADOWS: &[&str] = &[
     "unittest/__init__.py",
     "pytest.py",
     "pytest/__init__.py",
+    "pluggy.py",
+    "pluggy/__init__.py",
+    "iniconfig.py",
+    "pygments.py",
+    "pygments/__init__.py",
     "sitecustomize.py",
     "usercustomize.py",
 ];
 /// Parts of lines that leave tests out or change how a test or the run ends.
-const HOOKS: &[&str] =
-    &["collect_ignore", "def pytest_", "pytest_plugins", "config.option", "config.args", "exitstatus", "os._exit"];
+const HOOKS: &[&str] = &[
+    "collect_ignore",
+    "def pytest_",
+    "pytest_plugins",
+    "config.option",
+    "config.args",
+    "exitstatus",
+    "os._exit",
+];
 /// Hooks that only add something.
-const HARMLESS: &[&str] = &["pytest_addoption", "pytest_configure", "pytest_generate_tests", "pytest_report_header"];
+const HARMLESS: &[&str] =
+    &["pytest_addoption", "pytest_configure", "pytest_generate_tests", "pytest_report_header"];
 
 impl Gather<'_> {
     pub(super) fn python(&mut self, folder: &str, words: &Words) {

@@ -88,8 +88,16 @@ fn settings_of_runners_decide() {
     edit("[package]\nname = 'x'\nautotests = false\n[workspace]\nmembers = ['a']\n", &["Cargo.toml"]);
     edit("[package]\nname = 'x'\n[workspace]\nmembers = []\n", &["Cargo.toml"]);
     edit("[package]\nname = 'x'\n[workspace]\nmembers = ['a', 'b']\n[dependencies]\nb = '1'\n", &[]);
-    edit("[package]\nname = 'x'\n[workspace]\nmembers = ['a']\n[[test]]\nname = 'b'\npath = 'c.rs'\n", &["Cargo.toml"]);
-    assert_changed(&cargo, "cargo test", &[("rust-toolchain.toml", "[toolchain]\npath = 'x'\n")], &["rust-toolchain.toml"]);
+    edit(
+        "[package]\nname = 'x'\n[workspace]\nmembers = ['a']\n[[test]]\nname = 'b'\npath = 'c.rs'\n",
+        &["Cargo.toml"],
+    );
+    assert_changed(
+        &cargo,
+        "cargo test",
+        &[("rust-toolchain.toml", "[toolchain]\npath = 'x'\n")],
+        &["rust-toolchain.toml"],
+    );
     let cmake = [("CMakeLists.txt", "enable_testing()\nadd_subdirectory(a)\nadd_test(NAME a COMMAND a)\n")];
     for text in [
         "enable_testing()\nadd_test(NAME a COMMAND a)\n",
@@ -102,10 +110,21 @@ fn settings_of_runners_decide() {
         ("jest.config.js", "module.exports = require('./tools/jest')\n"),
         ("tools/jest.js", "module.exports = {}\n"),
     ];
-    assert_changed(&jest, "npm test", &[("tools/jest.js", "module.exports = {testMatch: []}\n")], &["tools/jest.js"]);
-    for line in ["<include>A</include>", "<groups>a</groups>", "<testSourceDirectory>x</testSourceDirectory>"] {
+    assert_changed(
+        &jest,
+        "npm test",
+        &[("tools/jest.js", "module.exports = {testMatch: []}\n")],
+        &["tools/jest.js"],
+    );
+    for line in ["<include>A</include>", "<groups>a</groups>", "<testSourceDirectory>x</testSourceDirectory>"]
+    {
         let pom = format!("<project>\n{line}\n</project>\n");
-        assert_changed(&[("pom.xml", "<project>\n</project>\n")], "mvn test", &[("pom.xml", &pom)], &["pom.xml"]);
+        assert_changed(
+            &[("pom.xml", "<project>\n</project>\n")],
+            "mvn test",
+            &[("pom.xml", &pom)],
+            &["pom.xml"],
+        );
     }
     let maven = [("pom.xml", "<project>\n</project>\n")];
     assert_changed(

@@ -60,9 +60,14 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         let nextest = line.starts_with("Summary [") && line.contains(" run: ");
         (line.starts_with("test result: ") || nextest).then(|| {
             let of = |word: &str| number_before(line, word).unwrap_or(0);
-            let timed_out = line.split_once(" timed out").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
+            let timed_out =
+                line.split_once(" timed out").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
             let failed = of("failed") + timed_out.unwrap_or(0);
-            Counts::new(of("passed") + failed, failed, of("ignored") + if nextest { of("skipped") } else { 0 })
+            Counts::new(
+                of("passed") + failed,
+                failed,
+                of("ignored") + if nextest { of("skipped") } else { 0 },
+            )
         })
     };
     lines.iter().filter_map(count).reduce(Counts::plus)

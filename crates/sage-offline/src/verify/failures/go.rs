@@ -63,7 +63,8 @@ pub fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 /// Packages whose tests passed or failed.
 pub fn packages(lines: &[&str]) -> usize {
-    let ended = |line: &&&str| line.starts_with("ok  \t") || line.starts_with("ok\t") || line.starts_with("FAIL\t");
+    let ended =
+        |line: &&&str| line.starts_with("ok  \t") || line.starts_with("ok\t") || line.starts_with("FAIL\t");
     lines.iter().filter(|line| ended(line) && !is_empty(line)).count()
 }
 

@@ -191,7 +191,8 @@ fn tap_name<'a>(at: usize, lines: &[&'a str]) -> Option<&'a str> {
     let (number, name) = rest.split_once(' ')?;
     number.parse::<usize>().ok()?;
     // A suite is no test; what it is stands below it.
-    let below = lines[at + 1..].iter().map(|line| line.trim()).take_while(|line| !line.is_empty() && *line != "...");
+    let below =
+        lines[at + 1..].iter().map(|line| line.trim()).take_while(|line| !line.is_empty() && *line != "...");
     let is_suite = below.take(TAP_FIELDS).any(|line| line == "type: 'suite'");
     (!is_suite && !is_aside(name) && !is_file(line)).then(|| name.trim_start_matches("- ").trim())
 }
@@ -206,7 +207,10 @@ fn marked(line: &str) -> Option<&str> {
         number.parse::<usize>().ok().map(|_| name)
     };
     let name = MARKS.iter().find_map(|mark| line.strip_prefix(mark)).or_else(numbered)?;
-    let name = name.rsplit_once(" (").filter(|(_, time)| is_time(time.trim_end_matches(')'))).map_or(name, |it| it.0);
+    let name = name
+        .rsplit_once(" (")
+        .filter(|(_, time)| is_time(time.trim_end_matches(')')))
+        .map_or(name, |it| it.0);
     let name = name.rsplit_once(' ').filter(|(_, time)| is_time(time)).map_or(name, |it| it.0);
     Some(name.rsplit(" > ").next().unwrap_or(name).trim())
 }

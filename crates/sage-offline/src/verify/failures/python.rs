@@ -84,10 +84,9 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         if let Some(ran) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test")) {
             let ran = ran.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
             counts = Some(Counts::new(ran, 0, 0).plus(counts.unwrap_or_default()));
-        } else if let (Some(rest), Some(counts)) = (
-            line.strip_prefix("OK (").or_else(|| line.strip_prefix("FAILED (")),
-            counts.as_mut(),
-        ) {
+        } else if let (Some(rest), Some(counts)) =
+            (line.strip_prefix("OK (").or_else(|| line.strip_prefix("FAILED (")), counts.as_mut())
+        {
             let aside = aside(rest);
             counts.ran = counts.ran.saturating_sub(aside);
             counts.aside += aside;

@@ -3,7 +3,8 @@
 use super::*;
 
 const CART: &str = "import unittest\n\n\nclass CartTest(unittest.TestCase):\n    def test_total(self):\n        self.assertEqual(3, 4)\n";
-const OTHER: &str = "import unittest\n\n\nclass OtherTest(unittest.TestCase):\n    def test_o(self):\n        pass\n";
+const OTHER: &str =
+    "import unittest\n\n\nclass OtherTest(unittest.TestCase):\n    def test_o(self):\n        pass\n";
 
 fn write(dir: &TempDir, path: &str, text: &str) {
     let path = dir.path().join(path);
@@ -34,7 +35,8 @@ fn after(edits: &[(&str, &str)]) -> Result<Value, Trouble> {
 // covers: P4, R6
 #[test]
 fn a_test_that_does_not_run_any_more_is_not_a_pass() {
-    let skips = CART.replace("    def test_total", "    def setUp(self): self.skipTest('x')\n    def test_total");
+    let skips =
+        CART.replace("    def test_total", "    def setUp(self): self.skipTest('x')\n    def test_total");
     let hidden = CART.replace("class CartTest", "if False:\n  class CartTest").replace("\n    ", "\n      ");
     let alias = CART
         .replace("import unittest\n", "import unittest\nfrom unittest import skip as later\n")
@@ -50,7 +52,8 @@ fn a_test_that_does_not_run_any_more_is_not_a_pass() {
     }
     // As many run as before, and the one that failed is not among them.
     let another = OTHER.replace("test_o", "test_p").replace("OtherTest", "AnotherTest");
-    let told = unknown(after(&[("test_cart.py", &format!("{CART}\n\ndel CartTest\n")), ("test_p.py", &another)]));
+    let told =
+        unknown(after(&[("test_cart.py", &format!("{CART}\n\ndel CartTest\n")), ("test_p.py", &another)]));
     assert!(told.contains("Tests that failed before the change do not run now: `test_total`."), "{told}");
     let replaced = CART.replace("def test_total", "def test_sum").replace("3, 4", "3, 3");
     let told = unknown(after(&[("test_cart.py", &replaced)]));
@@ -73,7 +76,11 @@ fn tests_that_were_mended_added_renamed_or_moved_are_a_pass() {
         passed(after(edits));
     }
     // A runner that counts nothing says nothing about how many there were.
-    let dir = project(&[("test.sh", "#!/bin/sh\n./inner.sh && echo PASS: all\n"), ("inner.sh", "#!/bin/sh\nexec ./app\n"), ("app", "#!/bin/sh\nexit 1\n")]);
+    let dir = project(&[
+        ("test.sh", "#!/bin/sh\n./inner.sh && echo PASS: all\n"),
+        ("inner.sh", "#!/bin/sh\nexec ./app\n"),
+        ("app", "#!/bin/sh\nexit 1\n"),
+    ]);
     for path in ["test.sh", "inner.sh", "app"] {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(dir.path().join(path), mode).unwrap();

@@ -54,7 +54,8 @@ fn packages_of_a_workspace_are_tested_unless_the_root_does_so() {
 // covers: P4
 #[test]
 fn crates_outside_of_the_workspace_and_deep_packages_are_tested() {
-    let listed = ("Cargo.toml", "[workspace]\nmembers = ['crates/*']\n[workspace.dependencies]\nb = { path = 'b' }\n");
+    let listed =
+        ("Cargo.toml", "[workspace]\nmembers = ['crates/*']\n[workspace.dependencies]\nb = { path = 'b' }\n");
     let own = |path| (path, "[package]\nname = 'x'\n");
     assert_eq!(
         lines(&[listed, own("crates/a/Cargo.toml"), own("b/Cargo.toml"), own("crates/a/deep/Cargo.toml")]),
@@ -92,13 +93,20 @@ fn tests_beside_the_folders_that_a_command_names_are_missed() {
     let missed = ["No command is known that runs the JavaScript tests in `integration/b.test.js`."];
     assert_eq!(with("node --test unit/"), missed);
     assert_eq!(with("node --test 'unit/**/*.test.js'"), missed);
-    for some in ["cd unit && node --test", "jest unit/", "vitest run --dir unit", "npm run some", "mocha unit/a.test.js"] {
+    for some in [
+        "cd unit && node --test",
+        "jest unit/",
+        "vitest run --dir unit",
+        "npm run some",
+        "mocha unit/a.test.js",
+    ] {
         let manifest = format!("{{\"scripts\": {{\"test\": \"{some}\", \"some\": \"node --test unit\"}}}}");
         assert_eq!(uncovered(&[("package.json", &manifest), tests[0], tests[1]]), missed, "{some}");
     }
     assert_eq!(with("mocha").len(), 1, "it looks into `test` only");
     // Helpers have no tests, whatever their name.
-    let python = [("pytest.ini", "[pytest]\ntestpaths = tests\n"), ("tests/test_a.py", "def test_a(): pass\n")];
+    let python =
+        [("pytest.ini", "[pytest]\ntestpaths = tests\n"), ("tests/test_a.py", "def test_a(): pass\n")];
     let beside = |text| uncovered(&[python[0], python[1], ("src/test_utils.py", text)]).len();
     assert_eq!((beside("def test_b(): pass\n"), beside("x = 1\n")), (1, 0));
     for (path, text) in [
@@ -146,7 +154,10 @@ fn modules_that_the_root_does_not_run_are_tested() {
     let root = ("pom.xml", "<project><modules><module>a</module></modules></project>\n");
     let nested = ("a/pom.xml", "<project><modules><module>c</module></modules></project>\n");
     let pom = |path| (path, "<project></project>\n");
-    assert_eq!(lines(&[root, nested, pom("a/c/pom.xml"), pom("b/pom.xml")]), [":mvn -B test", "b:mvn -B test"]);
+    assert_eq!(
+        lines(&[root, nested, pom("a/c/pom.xml"), pom("b/pom.xml")]),
+        [":mvn -B test", "b:mvn -B test"]
+    );
     let project = |path| (path, "[project]\nname = 'x'\n[tool.pytest.ini_options]\n");
     let test = |path| (path, "def test_a(): pass\n");
     let paths = ("pyproject.toml", "[tool.pytest.ini_options]\ntestpaths = ['tests', 'b']\n");

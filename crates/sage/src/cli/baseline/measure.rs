@@ -15,7 +15,9 @@ const TIMEOUT_MS: u64 = 5 * 60 * 1_000;
 /// Runs them and notes what ran, unless that was done before. A run without such checks has nothing to measure.
 pub fn measure(context: &Context, run: &str, feature: &str) -> Result<Value, String> {
     let (project, key) = (&context.project, context.key.as_ref());
-    let Some(mut record) = read(project, run, key).filter(|record| !record.measured) else { return Ok(Value::Null) };
+    let Some(mut record) = read(project, run, key).filter(|record| !record.measured) else {
+        return Ok(Value::Null);
+    };
     let Ok(snapshot) = context.engine().read(feature) else { return Ok(Value::Null) };
     let wanted = wanted(context, &snapshot.run);
     if wanted.is_empty() {

@@ -114,7 +114,8 @@ fn changes_that_are_not_committed_are_told_before_worktrees_start_without_them()
     git(&sage, &["init", "-q"]);
     git(&sage, &["add", "-A"]);
     git(&sage, &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "-m", "start"]);
-    let warning = "worktrees start from the last commit; uncommitted changes are not in them and not tested there";
+    let warning =
+        "worktrees start from the last commit; uncommitted changes are not in them and not tested there";
     assert!(!sage.sage("run x -t swarm").stderr.contains(warning));
     sage.write("cart.py", "def total(a, b):\n    return a - b - 0\n");
     sage.sage("run y -t swarm").stderr_has(&format!("{warning}: `cart.py`"));
