@@ -1,7 +1,8 @@
 //! The commands in a line or script of a shell, a Makefile's recipe or a package's script, as far as their words show.
 //!
-//! Nothing is run, and only variables that the text sets itself are expanded (`variables.rs`). Comments are dropped, quoted text is one word, and commands that only print, look or
-//! set something are told apart from those that do the work: `echo "run pytest"` does not run pytest.
+//! Nothing is run, and only variables that the text sets itself are expanded (`variables.rs`). Comments are dropped,
+//! quoted text is one word, and commands that only print, look or set something are told apart from those that do the
+//! work: `echo "run pytest"` does not run pytest.
 
 mod variables;
 

@@ -146,7 +146,7 @@ fn short_plan(output: &str) -> Option<String> {
     let plans = output.lines().filter_map(|line| line.strip_prefix("1..")?.trim().parse::<usize>().ok());
     let told = output.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
     let planned: usize = plans.sum();
-    (told > 0 && told < planned).then(|| format!("{told} of {planned} tests were told of"))
+    (told > 0 && told < planned).then(|| format!("{told} of {planned} planned tests were reported"))
 }
 
 /// A shell did not find a program and went on: `sh: 1: pytest: not found`, `run.sh: line 3: jest: command not found`.

@@ -126,7 +126,7 @@ fn manifest(root: &Path, path: &Path) -> String {
     plain::text(root, path, MAX_MANIFEST_BYTES).unwrap_or_default()
 }
 
-/// Listed as a member, or something that the project itself depends on. Without a list, only the latter can be told.
+/// Listed as a member, or something that the project itself depends on.
 fn is_of_cargo(manifest: &str, folder: &str) -> bool {
     let table: toml::Table = manifest.parse().unwrap_or_default();
     let list = |field: &str| {
@@ -141,7 +141,7 @@ fn is_of_cargo(manifest: &str, folder: &str) -> bool {
     // A member is that folder alone: what lies below it is another one.
     let depth = |path: &str| path.trim_matches('/').trim_start_matches("./").split('/').count();
     let is_it = |name: &&str| fits(name, folder) && (name.contains("**") || depth(name) == depth(folder));
-    !excluded && list("members").is_none_or(|names| names.iter().any(is_it) || is_needed())
+    !excluded && (list("members").is_some_and(|names| names.iter().any(is_it)) || is_needed())
 }
 
 /// Words of a script that runs those of the packages below.

@@ -61,7 +61,10 @@ fn crates_outside_of_the_workspace_and_deep_packages_are_tested() {
         lines(&[listed, own("crates/a/Cargo.toml"), own("b/Cargo.toml"), own("crates/a/deep/Cargo.toml")]),
         [":cargo test --workspace", "crates/a/deep:cargo test"]
     );
-    let root = ("Cargo.toml", "[package]\nname = 'r'\n[workspace]\nexclude = ['tools']\n");
+    let manifest =
+        "[package]\nname = 'r'\n[workspace]\nexclude = ['tools']\n[dependencies]\na = { path = 'a' }\n";
+    let root = ("Cargo.toml", manifest);
+    assert_eq!(lines(&[root, own("b/Cargo.toml")]), [":cargo test --workspace", "b:cargo test"]);
     let member = ("a/Cargo.toml", "[package]\nname = 'a'\n");
     assert_eq!(
         lines(&[root, member, ("tools/Cargo.toml", "[package]\nname = 't'\n")]),
