@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::baseline::{Baseline, FileTests, Known, Tests};
 use super::decides::{Decides, Facts};
+use super::executed::Executed;
 
 /// How a project was when another run began, and when it stopped.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,9 @@ impl Baseline {
             let removed = minus(&before.0, &counted(own));
             let switched = off(own).saturating_sub(before.1);
             self.ran.iter_mut().for_each(|ran| ran.without(&removed, switched));
+            if !minus(&counted(own), &before.0).is_empty() {
+                self.ran.iter_mut().for_each(Executed::forget_ends);
+            }
         }
         follow_commands(&mut self.test, &left.test, &now.test, others, |it| &it.test);
         follow_commands(&mut self.build, &left.build, &now.build, others, |it| &it.build);

@@ -109,6 +109,19 @@ fn tests_that_a_person_removed_are_not_missed() {
 
 // covers: P4, R6
 #[test]
+fn a_test_that_a_person_adds_does_not_stand_for_one_that_the_run_removed() {
+    let dir = project(&[("test_cart.py", &CART.replace("3, 4", "3, 3")), ("test_other.py", OTHER)]);
+    let mut baseline = measured(&dir);
+    write(&dir, "test_other.py", "import unittest\n");
+    let left = Baseline::take(dir.path(), &[]).unwrap();
+    write(&dir, "test_more.py", &OTHER.replace("test_o", "test_more"));
+    baseline.follow(&left, &Baseline::take(dir.path(), &[]).unwrap(), &[]);
+    let told = unknown(check(&dir, &baseline));
+    assert!(told.contains("`test_o` in `test_other.py`"), "{told}");
+}
+
+// covers: P4, R6
+#[test]
 fn a_worktree_is_compared_with_what_ran_at_its_commit() {
     let dir = project(&[("test_cart.py", CART), ("test_other.py", OTHER)]);
     git(&dir, 1_700_000_000, &["init", "-q"]);
