@@ -19,6 +19,7 @@ use crate::changes;
 use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
+use crate::measure::Measured;
 use crate::outcome::Miss;
 use crate::{fake, footprint, offline, secrets, session, shell, synthesize, worktree};
 
@@ -120,6 +121,7 @@ impl ExecutorConfig {
 pub struct Executor {
     config: Arc<ExecutorConfig>,
     hub: Arc<Hub>,
+    measured: Measured,
 }
 
 impl Default for Executor {
@@ -137,7 +139,8 @@ impl Executor {
     /// Shares its servers with others of this process.
     pub fn with_hub(config: ExecutorConfig, hub: Arc<Hub>) -> Executor {
         let redactor = secrets::redactor(&config);
-        Executor { config: Arc::new(ExecutorConfig { redactor, ..config }), hub }
+        let config = Arc::new(ExecutorConfig { redactor, ..config });
+        Executor { config, hub, measured: Measured::default() }
     }
 
     pub fn hub(&self) -> &Arc<Hub> {
@@ -148,6 +151,13 @@ impl Executor {
     fn adapter_name(&self, agent: &str) -> String {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         configured.map_or_else(|| agent.to_string(), |config| config.adapter)
+    }
+}
+
+impl Executor {
+    /// It writes drafts and no code.
+    fn is_offline(&self, call: &StepCall) -> bool {
+        call.agent.as_deref().is_some_and(|agent| self.adapter_name(agent) == "offline")
     }
 }
 
@@ -167,8 +177,13 @@ fn redacted(mut outcome: StepOutcome, redactor: &Redactor) -> StepOutcome {
 impl StepExecutor for Executor {
     fn execute(&self, mut cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let (config, hub) = (Arc::clone(&self.config), Arc::clone(&self.hub));
+        let may_change = cx.watch.is_some() && !self.is_offline(&call);
+        let measured = may_change.then(|| self.measured.clone());
         Box::pin(async move {
             cx.questions = cx.questions.redacting(&config.redactor);
+            if let Some(measured) = measured {
+                measured.before_change(&config, &cx, &call).await;
+            }
             let lease = match worktree::enter(&config, &mut cx, &call).await {
                 Ok(lease) => lease,
                 Err(miss) => return miss.into(),

@@ -32,6 +32,7 @@ mod json_text;
 mod lines;
 pub mod llm;
 pub mod mcp;
+mod measure;
 mod note;
 mod offline;
 mod outcome;

@@ -33,6 +33,7 @@ fn perform(request: &Request) -> Result<Answer, Trouble> {
         "tickets.create" => own(tickets::create(&request.project, &run(), &request.feature, &request.steps))?,
         "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
         "skills.discover" => own(skills::discover(&request.project, &request.title, &request.params))?,
+        "test.baseline" => own(baseline::measure(&context(request)?, &run(), &request.feature))?,
         "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
         _ => sage_offline::perform(&with_commands(request)?)?,
     };
@@ -54,7 +55,12 @@ fn with_commands(request: &Request) -> Result<Request, Trouble> {
     if let Some(step) = text("of") {
         match worktree_of(&context, &request.feature, step)? {
             // It has what was committed, not all that was in the project.
-            Worktree::At { path, base } => (request.project, request.before) = (path, Before::Commit(base)),
+            Worktree::At { path, base } => {
+                if let Before::Known(known) = &request.before {
+                    request.ran.clone_from(&known.ran);
+                }
+                (request.project, request.before) = (path, Before::Commit(base));
+            }
             Worktree::Unchanged => request.absent = Some(format!("`{step}` left no worktree")),
             Worktree::Unknown(why) => request.unplaced = Some(why),
         }
