@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sage_core::digest::Digest;
 use sage_core::port::{Changes, Head, StepCall, StepCx, Watch};
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 use crate::executor::ExecutorConfig;
@@ -23,6 +24,8 @@ const CACHES: &[&str] = &[".git", ".sage", "node_modules", "__pycache__", ".venv
 
 /// Larger files are compared by size, time and mode alone.
 const READ_BYTES: u64 = 16 << 20;
+/// Digests and the ids of commits.
+const MAX_BYTES: u64 = 1 << 20;
 /// So many refs fit into a command line; of more, the newest count.
 const REFS: &str = "--count=1000";
 
@@ -49,7 +52,7 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Op
     let watch = cx.watch.as_ref()?;
     let file = cx.scratch.parent().map_or_else(|| PathBuf::from(FILE), |step| step.join(FILE));
     let again = call.attempt > 1 && !call.fresh;
-    let known = || serde_json::from_slice(&std::fs::read(&file).ok()?).ok();
+    let known = || serde_json::from_slice(&private::read(&file, MAX_BYTES).ok()?).ok();
     if let Some(known) = again.then(known).flatten() {
         return Some(known);
     }
@@ -60,7 +63,7 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Op
     let files = files(&cx.project, By::Look { specs: true }).await;
     let before = Before { head, files, content: self::files(&cx.project, By::Content).await, refs };
     // Without it, an attempt that goes on after a crash is compared with its own beginning.
-    let _ = serde_json::to_vec(&before).map(|text| sage_fence::private::write(&file, &text));
+    let _ = serde_json::to_vec(&before).map(|text| private::write(&file, &text));
     Some(before)
 }
 

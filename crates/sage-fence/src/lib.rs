@@ -11,6 +11,7 @@
 mod beneath;
 mod folder;
 mod links;
+pub mod own;
 pub mod private;
 mod real;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use sage_core::fence::{is_private, is_private_entry, protected_part};
 
 pub use folder::{Entry, Folder, syncs};
 pub use links::targets;
-pub use real::real;
+pub use real::{real, real_dir};
 use real::{Walk, broken, walk};
 
 /// Why a path is refused.
@@ -237,6 +238,12 @@ impl Fence {
         about.nlink() > 1
             && tokens.into_iter().any(|token| (token.dev(), token.ino()) == (about.dev(), about.ino()))
     }
+}
+
+/// Makes a folder of the project, and its missing parents, through no link. `dir` is a real path.
+pub fn make_folder(dir: &Path) -> io::Result<()> {
+    let inside = dir.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
+    Folder::open(Path::new("/"), inside).map(drop)
 }
 
 fn canonical(path: &Path) -> PathBuf {

@@ -143,7 +143,7 @@ fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) ->
         version: None,
         tested: None,
         auth: Auth::Unknown,
-        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
+        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), brief(definition))),
         name: config.name,
         adapter: config.adapter,
     }

@@ -7,6 +7,7 @@ mod checks;
 mod encryption;
 mod file;
 mod gc;
+mod guarded;
 mod picked;
 mod pools;
 mod scripts;
@@ -36,6 +37,7 @@ pub use encryption::refusal as no_encryption;
 pub use file::File;
 use file::{AgentFile, OperationFile, Size, Time};
 pub use gc::GcConfig;
+pub use guarded::of_checks;
 use picked::pick;
 pub use servers::Servers;
 pub use shown::rates_text;
@@ -82,6 +84,8 @@ pub struct Config {
     pub defined: Vec<Definition>,
     /// Those of them that have none: they are shown, and nothing else.
     pub untrusted: Vec<Definition>,
+    /// Settings among them: the file holds as if they were not in it.
+    pub ignored: Vec<Definition>,
     pub settings: Vec<Setting>,
 }
 
@@ -118,7 +122,8 @@ impl Config {
         Config::from(file, &written, root, trust)
     }
 
-    fn from(file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
+    fn from(mut file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
+        let guarded = guarded::put_aside(&mut file, written, root, trust)?;
         let mut settings = Vec::new();
         let parallel = pick(
             &mut settings,
@@ -155,8 +160,10 @@ impl Config {
         let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
         let inherited = Inherited::read(&file.approvals, root);
-        let defined = definitions(&file, written, &servers, &inherited, root);
+        let mut defined = definitions(&file, written, &servers, &inherited, root);
+        defined.extend(guarded.clone());
         let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
+        let ignored = guarded.into_iter().filter(|it| !trust.holds(it)).collect();
         let approvals = Answers::of(&mut settings, &file, inherited, &untrusted)?;
         let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
@@ -180,6 +187,7 @@ impl Config {
             providers,
             defined,
             untrusted,
+            ignored,
             servers,
             targets,
             cache,

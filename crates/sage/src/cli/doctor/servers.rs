@@ -35,7 +35,7 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
 fn untrusted(context: &Context) -> impl Iterator<Item = Check> {
     let servers = context.config.untrusted.iter().filter(|it| it.name.starts_with("mcp."));
     servers.map(|it| {
-        Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), it.does)).hint("sage trust")
+        Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), brief(it))).hint("sage trust")
     })
 }
 

@@ -36,7 +36,8 @@ pub fn tell(root: &Path) -> Result<Told, Failure> {
     let place = |path: &str| fence.locate(Path::new(path)).map_err(|refused| refused.to_string());
     let command = root.join(COMMAND);
     let folder = place(COMMAND).and_then(|_| {
-        command.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| error.to_string())
+        let folder = command.parent().unwrap_or(root);
+        sage_fence::make_folder(&sage_fence::real_dir(folder)).map_err(|error| error.to_string())
     });
     match folder {
         Ok(()) if create(&command, COMMAND_TEXT)? => told.written.push(COMMAND),
