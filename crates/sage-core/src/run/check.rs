@@ -76,6 +76,17 @@ impl Run {
         self.live_steps().any(|step| step.checked.as_ref().is_some_and(|checked| checked.looked.is_some()))
     }
 
+    /// Whether the run waited for something after a check had passed: meanwhile the files may have changed.
+    pub fn waited_after_check(&self) -> bool {
+        let waited_ms = self.tally.measured.waited_ms;
+        let naps = self.step_ids().filter(|&id| self.kind(id) == Kind::Sleep);
+        let last_nap = naps.map(|id| self.step(id).ended_ms).max().unwrap_or_default();
+        self.live_steps().any(|step| {
+            let looked = step.checked.as_deref().filter(|checked| checked.looked.is_some());
+            looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_nap)
+        })
+    }
+
     fn built_upon(&self, id: StepId) -> bool {
         let (mut queue, mut seen, mut at) = (Vec::new(), HashSet::new(), Some(id));
         while let Some(id) = at {
@@ -105,8 +116,9 @@ impl Run {
     }
 
     pub(super) fn looked(&mut self, id: StepId, looked: Option<Digest>) {
-        let checked = looked.map(|looked| Box::new(super::Checked { looked: Some(looked), kept: None }));
-        self.step_mut(id).checked = checked;
+        let waited_ms = self.tally.measured.waited_ms;
+        let checked = |looked| Box::new(super::Checked { looked: Some(looked), waited_ms, kept: None });
+        self.step_mut(id).checked = looked.map(checked);
     }
 
     pub(super) fn rechecked(&mut self, event: &StepRechecked, now: u64) -> Result<(), FoldError> {
@@ -120,7 +132,7 @@ impl Run {
         self.unreuse(id);
         self.begin_again(id, now);
         self.step_mut(id).checked =
-            kept.map(|kept| Box::new(super::Checked { looked: None, kept: Some(kept) }));
+            kept.map(|kept| Box::new(super::Checked { kept: Some(kept), ..super::Checked::default() }));
         Ok(())
     }
 

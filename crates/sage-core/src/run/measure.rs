@@ -61,8 +61,11 @@ impl Run {
 
     /// The time since the last event, if all of it was waiting. Between two owners there is no such time.
     pub(super) fn measure_wait(&mut self, event: &Event, now: u64) {
-        use Event::{RunEdited, RunForked, RunOpened, RunRewound};
-        let between = matches!(event, RunOpened(_) | RunEdited(_) | RunRewound(_) | RunForked(_));
+        use Event::{RunAdopted, RunEdited, RunForked, RunOpened, RunRewound, StepRechecked};
+        let between = matches!(
+            event,
+            RunOpened(_) | RunEdited(_) | RunRewound(_) | RunForked(_) | RunAdopted(_) | StepRechecked(_)
+        );
         if between {
             return;
         }

@@ -87,6 +87,8 @@ pub struct Step {
 pub struct Checked {
     /// How they looked when it had been made.
     pub looked: Option<Digest>,
+    /// How long the run had waited by then.
+    pub waited_ms: u64,
     /// It is made again for a result that is there already: only what is expected of it is.
     pub kept: Option<Arc<Output>>,
 }

@@ -264,7 +264,9 @@ impl PhaseMetrics {
         let duration = run.phase_ms(id, clock_ms);
         let active: u64 = steps().map(|step| step.active_ms).sum();
         let sequential_time = active.saturating_sub(phase.counts.lost_ms).max(duration);
-        let attempts = steps().map(|step| step.attempts).sum();
+        // As for the run: a nap and a question are no attempts at work.
+        let working = leaves.iter().filter(|&&id| run.holds_slot(id));
+        let attempts = working.map(|&id| run.step(id).attempts).sum();
         let mut usage = Usage::default();
         leaves.iter().for_each(|&id| usage.add(&run.usage_of(id)));
         let looked_up = phase.counts.cache_hits.saturating_add(phase.counts.cache_misses);

@@ -18,6 +18,7 @@ impl RunLoop {
                 }
                 Action::Repeat(phase) => self.ask_repeat(phase),
                 Action::Retry(id) => self.try_again(id)?,
+                Action::Finish(_) if self.idle() && self.stopping == Stop::No && self.looks_once_more() => {}
                 Action::Finish(verdict) if self.idle() && self.stopping == Stop::No => {
                     self.emit(RunFinished::new(verdict))?;
                 }

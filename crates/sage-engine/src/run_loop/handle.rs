@@ -51,6 +51,7 @@ impl RunLoop {
                 let phase = self.run.phase_path(phase).into();
                 self.emit(PhaseRepeated { phase, again }).map(drop)
             }
+            Input::Looked(look) => self.looked_once_more(look),
             Input::Script(id, start, said) => self.script_said(id, start, *said),
             Input::Committed(result) => self.committed(result?),
             Input::Interrupt => {

@@ -26,6 +26,7 @@ mod fit;
 mod gate;
 mod handle;
 mod interrupt;
+mod last_look;
 mod lookup;
 mod machine;
 mod parking;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sage_core::budget::History;
+use sage_core::digest::Digest;
 use sage_core::event::PauseReason;
 use sage_core::port::script::{ScriptHost, ScriptLimits};
 use sage_core::port::{
@@ -83,6 +85,7 @@ pub use gate::Affinity;
 use gate::Gate;
 pub use interrupt::Interrupter;
 pub(crate) use interrupt::Interrupts;
+use last_look::LastLook;
 use lookup::Lookups;
 use machine::Machine;
 use reports::Reports;
@@ -181,6 +184,8 @@ pub(crate) enum Input {
     /// A question that nobody waits for any more.
     Withdrawn(StepId, u32, String),
     Repeated(PhaseId, Result<bool, Refused>),
+    /// How the project's files are at the end.
+    Looked(Option<Digest>),
     /// What a script said, and in which of its starts.
     Script(StepId, u64, Box<Said>),
     Committed(Result<Durable, JournalError>),
@@ -254,6 +259,7 @@ pub struct RunLoop {
     held: Held,
     holding: u32,
     repeating: HashSet<PhaseId>,
+    last_look: LastLook,
     scripts: Scripts,
     live: HashMap<(StepId, u32), Live>,
     gate: Gate,
@@ -326,6 +332,7 @@ impl RunLoop {
             held: Held::default(),
             holding: 0,
             repeating: HashSet::new(),
+            last_look: LastLook::NotYet,
             scripts: Scripts::default(),
             live: HashMap::new(),
             gate: Gate::new(member),

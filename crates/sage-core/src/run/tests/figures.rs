@@ -126,3 +126,42 @@ fn an_agent_that_waits_for_a_permission_is_asking_and_not_at_work() {
     assert_eq!(row.asking, ["p/a"]);
     assert_eq!(row.working.iter().map(|step| step.path.as_str()).collect::<Vec<_>>(), ["p/b"]);
 }
+
+// covers: R18
+#[test]
+fn figures_of_a_finished_run_do_not_change_when_it_is_adopted() {
+    let mut story = Story::new(THREE);
+    for step in ["p/a", "p/b", "p/c"] {
+        story.begin(step);
+        ended(&mut story, step, 10, None);
+    }
+    story.tell(RunFinished::new(Verdict::Succeeded));
+    let figures = |story: &Story| {
+        let metrics = WorkflowMetrics::of(&story.run);
+        (metrics.sequential_time, metrics.parallel_time, metrics.total_time)
+    };
+    let before = figures(&story);
+    story.now += 60_000;
+    story.tell(RunAdopted { by: "me".into() });
+    assert_eq!(figures(&story), before);
+}
+
+// covers: R18
+#[test]
+fn a_nap_is_no_attempt_of_its_phase_and_none_of_the_run() {
+    let mut story = Story::new(
+        "
+name: t
+phases:
+  - id: p
+    operations:
+      - { id: a, type: shell, params: { run: 'true' } }
+      - { id: nap, type: sleep, params: { ms: 5 } }
+",
+    );
+    story.begin("p/a");
+    ended(&mut story, "p/a", 10, None);
+    story.begin("p/nap");
+    let phase = crate::wire::PhaseMetrics::of(&story.run, PhaseId(0));
+    assert_eq!((phase.attempts, WorkflowMetrics::of(&story.run).attempts), (1, 1));
+}

@@ -39,6 +39,27 @@ fn after_an_approval() {
 
 // covers: R4, P4
 #[test]
+fn while_the_owner_stays() {
+    let question =
+        "{ id: ask, type: approval, params: { message: \"publish?\", deadline: 30m, default: approve } }";
+    let sage = python(true).template("t", &then(question));
+    let mut running = sage.spawn("run x -t t");
+    running.until(|| sage.sage("inbox").stdout.contains("publish?"), "the question");
+    break_it(&sage);
+    sage.sage("approve x").exit(0);
+    running.end().exit(1).stdout_has("check/tests failed");
+
+    // A check that saw the same files is not made again, and neither is one after which nothing waited.
+    let nap = then("{ id: nap, type: sleep, params: { ms: 10 } }");
+    let told = python(true).template("t", &nap).sage("run x -t t").exit(0);
+    assert_eq!(told.stdout.matches("check/tests started").count(), 1, "{}", told.stdout);
+    let report = then("{ id: report, type: shell, params: { run: 'date > report.txt' } }");
+    let told = python(true).template("t", &report).sage("run x -t t").exit(0);
+    assert_eq!(told.stdout.matches("check/tests started").count(), 1, "{}", told.stdout);
+}
+
+// covers: R4, P4
+#[test]
 fn after_a_kill_and_from_a_later_step() {
     let sage = python(true).template(
         "t",
