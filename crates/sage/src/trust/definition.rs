@@ -120,15 +120,15 @@ impl Definition {
         Definition::new("approvals.claude".into(), file, vec![does], permissions)
     }
 
-    /// `[checks]`: commands that runs start, and that agents may start without asking.
-    pub fn checks(root: &Path, file: &str, written: &Value) -> Definition {
+    /// `[checks]`: commands that runs start, and that agents may start without asking. The content of what they start
+    /// is not part of it: runs write it.
+    pub fn checks(file: &str, written: &Value) -> Definition {
         let lines = texts_at(&json!({ "checks": written }), &["checks"]);
         let mut does: Vec<String> = lines.iter().map(|line| format!("runs `{line}`")).collect();
         if does.is_empty() {
             does.push("says that there is nothing to check".into());
         }
-        let definition = Definition::new("checks".into(), file, does, written);
-        definition.starting(root, written, &Started::default().texts(lines))
+        Definition::new("checks".into(), file, does, written)
     }
 
     /// A setting that widens what may be done, or weakens what protects the user.

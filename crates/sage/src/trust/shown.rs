@@ -22,22 +22,32 @@ const COLUMNS: usize = 160;
 impl Definition {
     /// The first line, then what it does; at most `most` lines of that.
     pub fn lines(&self, note: &str, most: usize) -> Vec<String> {
-        let head = format!("{}  {}{note}", named(&self.name), named(&self.file));
-        let mut body: Vec<String> = self.does.iter().flat_map(|what| phrase(what)).collect();
-        // What fits into a line stays there.
-        if let [only] = body.as_slice()
-            && only.chars().count() < COLUMNS
-        {
-            return vec![format!("{}  {}  {only}{note}", named(&self.name), named(&self.file))];
-        }
-        let hidden = body.len().saturating_sub(most);
-        if hidden > 0 {
-            body.truncate(most);
-            let all = sage("trust").arg(&self.name);
-            body.push(format!("... {hidden} more lines: {all}"));
-        }
-        std::iter::once(head).chain(body.into_iter().map(|line| format!("  {line}"))).collect()
+        lines(&self.name, &self.file, self.does.iter().cloned(), note, most)
     }
+}
+
+pub fn lines(
+    name: &str,
+    file: &str,
+    does: impl IntoIterator<Item = String>,
+    note: &str,
+    most: usize,
+) -> Vec<String> {
+    let head = format!("{}  {}{note}", named(name), named(file));
+    let mut body: Vec<String> = does.into_iter().flat_map(|what| phrase(&what)).collect();
+    // What fits into a line stays there.
+    if let [only] = body.as_slice()
+        && only.chars().count() < COLUMNS
+    {
+        return vec![format!("{}  {}  {only}{note}", named(name), named(file))];
+    }
+    let hidden = body.len().saturating_sub(most);
+    if hidden > 0 {
+        body.truncate(most);
+        let all = sage("trust").arg(name);
+        body.push(format!("... {hidden} more lines: {all}"));
+    }
+    std::iter::once(head).chain(body.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
 /// All that it does on one line, for tables and errors.

@@ -9,8 +9,6 @@
 //! | `[targets]`                 | more calls at once, or a breaker, of providers: other projects share it |
 //! | `provider`, `account`       | of agents that are not known to use that provider                       |
 
-use std::path::Path;
-
 use sage_core::price::{Price, PriceTable};
 use serde_json::{Map, Value, json};
 
@@ -24,7 +22,6 @@ use crate::trust::{Definition, Trust};
 pub(super) fn put_aside(
     file: &mut File,
     written: &Value,
-    root: &Path,
     trust: &Trust,
 ) -> Result<Vec<Definition>, Failure> {
     checks::check(&mut Vec::new(), file)?;
@@ -35,7 +32,7 @@ pub(super) fn put_aside(
         defined.push(definition);
         holds
     };
-    if !holds(of_checks(root, written)) {
+    if !holds(of_checks(written)) {
         file.checks = ChecksFile::default();
     }
     let cheap = cheaper(file);
@@ -60,9 +57,9 @@ pub(super) fn put_aside(
 }
 
 /// As sage.toml writes them, if it does.
-pub fn of_checks(root: &Path, written: &Value) -> Option<Definition> {
+fn of_checks(written: &Value) -> Option<Definition> {
     let table = written["checks"].as_object().filter(|table| !table.is_empty())?;
-    Some(Definition::checks(root, FROM_FILE, &Value::Object(table.clone())))
+    Some(Definition::checks(FROM_FILE, &Value::Object(table.clone())))
 }
 
 /// Models that the file makes cheaper than they are, as far as that is known.
@@ -136,7 +133,7 @@ mod tests {
             (toml::from_str(text).unwrap(), toml::from_str(text).unwrap());
         let root = tempfile::tempdir().unwrap();
         let trust = Trust::load(None, root.path());
-        let defined = put_aside(&mut file, &written, root.path(), &trust).unwrap();
+        let defined = put_aside(&mut file, &written, &trust).unwrap();
         (file, defined.into_iter().map(|it| it.name).collect())
     }
 

@@ -37,7 +37,6 @@ pub use encryption::refusal as no_encryption;
 pub use file::File;
 use file::{AgentFile, OperationFile, Size, Time};
 pub use gc::GcConfig;
-pub use guarded::of_checks;
 use picked::pick;
 pub use servers::Servers;
 pub use shown::rates_text;
@@ -123,7 +122,7 @@ impl Config {
     }
 
     fn from(mut file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
-        let guarded = guarded::put_aside(&mut file, written, root, trust)?;
+        let guarded = guarded::put_aside(&mut file, written, trust)?;
         let mut settings = Vec::new();
         let parallel = pick(
             &mut settings,
@@ -204,6 +203,11 @@ impl Config {
     /// A server that may not be started here yet.
     pub fn untrusted_server(&self, name: &str) -> Option<&Definition> {
         self.untrusted.iter().find(|it| it.name.strip_prefix("mcp.") == Some(name))
+    }
+
+    /// `[checks]` that nobody has trusted.
+    pub fn untrusted_checks(&self) -> Option<&Definition> {
+        self.ignored.iter().find(|it| it.name == "checks")
     }
 
     /// All agents that the project names, trusted or not.

@@ -12,6 +12,7 @@ use crate::cli::context::{Context, runtime};
 use crate::cli::failure::Failure;
 use crate::cli::install;
 use crate::display::text::plural;
+use crate::trust::brief;
 
 /// Nobody waits longer for a look. A server that installs itself when it starts first may need more.
 const PATIENCE: Duration = Duration::from_secs(20);
