@@ -14,6 +14,7 @@ mod links;
 pub mod own;
 pub mod private;
 mod real;
+mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use sage_core::fence::{is_private, is_private_entry, protected_part};
 pub use folder::{Entry, Folder, syncs};
 pub use links::targets;
 pub use real::{real, real_dir};
+pub use rules::{has_plain_rules, has_plain_rules_above};
 use real::{Walk, broken, walk};
 
 /// Why a path is refused.
