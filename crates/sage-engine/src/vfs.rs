@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub use disk::{DiskFs, SyncCounts};
-pub use sage_fence::own::NotRegular;
 pub(crate) use disk::{is_at, make_private, open_regular};
+pub use sage_fence::own::NotRegular;
 
 /// A file system. Paths are taken as they are; relative ones are relative to the process.
 pub trait Vfs: Send + Sync + Debug {

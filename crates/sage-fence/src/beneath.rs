@@ -47,7 +47,8 @@ fn at_once(root: &OwnedFd, inside: &Path, flags: OFlags) -> Option<io::Result<Ow
 pub fn no_links(path: &Path, flags: OFlags, mode: Mode) -> Option<io::Result<OwnedFd>> {
     use rustix::fs::{CWD, ResolveFlags};
     use rustix::io::Errno;
-    match rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+    match rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    {
         Err(Errno::NOSYS | Errno::PERM) => None,
         opened => Some(opened.map_err(io::Error::from)),
     }

@@ -26,9 +26,9 @@ use sage_core::fence::{is_private, is_private_entry, protected_part};
 
 pub use folder::{Entry, Folder, syncs};
 pub use links::targets;
+use real::{Walk, broken, walk};
 pub use real::{real, real_dir};
 pub use rules::{has_plain_rules, has_plain_rules_above};
-use real::{Walk, broken, walk};
 
 /// Why a path is refused.
 #[derive(Debug, thiserror::Error)]

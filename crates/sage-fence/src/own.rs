@@ -229,11 +229,12 @@ fn check_owner(dir: &Path, about: &Stat) -> io::Result<()> {
 
 fn open_dir(dir: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    no_links(dir, flags | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| match dir.is_symlink() {
+    no_links(dir, flags | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(|error| {
+        match dir.is_symlink() {
             true => io::Error::new(io::ErrorKind::InvalidInput, Linked { path: dir.to_owned() }),
             false => linked(dir, error),
-        })
+        }
+    })
 }
 
 fn entries(dir: &OwnedFd) -> io::Result<Vec<Listed>> {

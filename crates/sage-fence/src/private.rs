@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::OFlags;
 
 use crate::own;
-pub use crate::own::{create_dir_all, list, make_dir, make_pipe, remove_all, remove_dir, remove_file, rename};
+pub use crate::own::{
+    create_dir_all, list, make_dir, make_pipe, remove_all, remove_dir, remove_file, rename,
+};
 
 const FILE_MODE: u32 = 0o600;
 

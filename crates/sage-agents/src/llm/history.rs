@@ -120,7 +120,8 @@ fn load(dir: Option<&Path>, id: &str, api: Api) -> Result<Vec<Value>, Lost> {
     };
     let path =
         if own.exists() { own } else { beside().ok_or_else(|| lost("is not there any more".into()))? };
-    let text = private::read_text(&path, MAX_BYTES).map_err(|error| lost(format!("cannot be read: {error}")))?;
+    let text =
+        private::read_text(&path, MAX_BYTES).map_err(|error| lost(format!("cannot be read: {error}")))?;
     let saved: Saved = serde_json::from_str(&text).map_err(|error| lost(format!("is damaged: {error}")))?;
     if saved.v > VERSION {
         return Err(lost("was written by a newer sage".into()));

@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use rmcp::service::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use sage_fence::private;
 use sage_core::policy::FailureClass;
 use sage_core::secret::Redactor;
+use sage_fence::private;
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 
 use super::answer::ToolFailure;

@@ -14,8 +14,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use super::keeper::KEEPER_ARG;
@@ -76,8 +76,7 @@ impl Silent {
 pub fn ask(spec: &Spec, patience: Duration) -> Result<Said, Silent> {
     let (stdout, stdout_end) = io::pipe().map_err(Silent::NotStarted)?;
     let (stderr, stderr_end) = io::pipe().map_err(Silent::NotStarted)?;
-    let mut started =
-        Started::new(spec, stdout_end.into(), stderr_end.into()).map_err(Silent::NotStarted)?;
+    let mut started = Started::new(spec, stdout_end.into(), stderr_end.into()).map_err(Silent::NotStarted)?;
     let (stdout, stderr) = (listen(stdout), listen(stderr));
     let end = started.end_within(patience);
     started.end();
@@ -201,7 +200,8 @@ impl Started {
             }
             None => {
                 let group = super::tree::raw(self.child.id());
-                let _ = group.map(|it| rustix::process::kill_process_group(it, rustix::process::Signal::KILL));
+                let _ =
+                    group.map(|it| rustix::process::kill_process_group(it, rustix::process::Signal::KILL));
             }
         }
         let _ = self.child.kill();
@@ -223,7 +223,11 @@ fn listen(mut from: io::PipeReader) -> Receiver<Vec<u8>> {
 
 impl Spec {
     /// A program with its arguments, in a directory, with the environment of this process.
-    pub fn new<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = S>, cwd: &Path) -> Spec {
+    pub fn new<S: AsRef<OsStr>>(
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = S>,
+        cwd: &Path,
+    ) -> Spec {
         Spec {
             program: program.as_ref().to_owned(),
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
@@ -237,7 +241,10 @@ impl Spec {
 
     /// With these variables as well.
     #[must_use]
-    pub fn with<N: AsRef<OsStr>, V: AsRef<OsStr>>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Spec {
+    pub fn with<N: AsRef<OsStr>, V: AsRef<OsStr>>(
+        mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Spec {
         let variables = variables.into_iter();
         self.env.extend(variables.map(|(name, value)| (name.as_ref().to_owned(), value.as_ref().to_owned())));
         self

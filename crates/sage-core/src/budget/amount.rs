@@ -148,10 +148,7 @@ impl Cap {
     #[must_use]
     pub fn within(self, most: Cap) -> Cap {
         let smaller = |own: Option<u64>, most: Option<u64>| own.into_iter().chain(most).min();
-        Cap {
-            tokens: smaller(self.tokens, most.tokens),
-            micro_usd: smaller(self.micro_usd, most.micro_usd),
-        }
+        Cap { tokens: smaller(self.tokens, most.tokens), micro_usd: smaller(self.micro_usd, most.micro_usd) }
     }
 
     /// Whether `want` fits on top of what is spent and promised already.

@@ -101,7 +101,8 @@ impl Price {
 
     /// Whether nothing costs less than by the other price.
     pub fn is_at_least(&self, other: &Price) -> bool {
-        let is_at_least = |one: &Price, two: &Price| one.classes().iter().zip(two.classes()).all(|(a, b)| *a >= b);
+        let is_at_least =
+            |one: &Price, two: &Price| one.classes().iter().zip(two.classes()).all(|(a, b)| *a >= b);
         let long = |price: &Price| price.long_prompt.map_or(*price, LongPrompt::rates);
         let from = |price: &Price| price.long_prompt.map_or(u64::MAX, |long| long.above);
         // From where on each counts a prompt as long may differ; then all rates must do for all prompts.

@@ -208,7 +208,8 @@ impl Store for Disk {
         let living: BTreeSet<PathBuf> = self.proofs.keys().map(|member| self.proof_path(member)).collect();
         for entry in own::list(&live).unwrap_or_default() {
             let path = live.join(entry.name);
-            let dead = || open_regular(&path, OFlags::RDONLY).is_ok_and(|file| file.try_lock_shared().is_ok());
+            let dead =
+                || open_regular(&path, OFlags::RDONLY).is_ok_and(|file| file.try_lock_shared().is_ok());
             if !living.contains(&path) && dead() {
                 let _ = own::remove_file(&path);
             }

@@ -303,8 +303,11 @@ impl Catalog {
             any |= called.any;
             others.push((Frozen { name, ..frozen }, inner));
         }
-        let rest =
-            if any { self.all().keys().filter(|name| !seen.contains(*name)).cloned().collect() } else { vec![] };
+        let rest = if any {
+            self.all().keys().filter(|name| !seen.contains(*name)).cloned().collect()
+        } else {
+            vec![]
+        };
         others.extend(rest.into_iter().filter_map(|name| {
             let mut frozen = self.freeze(&name).ok()?;
             let template = self.read(&mut frozen).template?;

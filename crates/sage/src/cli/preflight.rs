@@ -10,6 +10,7 @@ use sage_core::diagnostic::printable;
 use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
+use serde_json::Value;
 
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
@@ -76,7 +77,9 @@ fn checks_of<'a>(
     templates: impl Iterator<Item = &'a Template>,
 ) -> Option<&'a Definition> {
     let mut operations = templates.flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
-    let own = |operation: &Operation| operation.params.contains_key("commands");
+    // An empty list of its own is looked up.
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value == "";
+    let own = |operation: &Operation| operation.params.get("commands").is_some_and(|it| !is_empty(it));
     let runs_them = operations.any(|it| offline::checked_by(&it.type_name).is_some() && !own(it));
     context.config.untrusted_checks().filter(|_| runs_them)
 }

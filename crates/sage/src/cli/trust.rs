@@ -182,15 +182,21 @@ pub fn obtain(context: &mut Context, word: &Word) -> Result<bool, Failure> {
     let (open, question) = match word {
         Word::Trust(definitions) => {
             let open = Open { definitions: definitions.clone(), ..Open::default() };
-            eprintln!("not trusted:");
+            for it in &open.definitions {
+                eprintln!("{} is not trusted: it {}", clean(&it.place()), shown::whole(&it.does));
+            }
             (open, "Trust it and go on?")
         }
         Word::Adopt(feature) => {
+            let does = foreign::phrases(&context.engine(), feature).unwrap_or_default();
+            eprintln!("the state of {} was not written by this user on this machine", clean(feature));
+            if !does.is_empty() {
+                eprintln!("it {}", shown::whole(&does));
+            }
             let state = vec![feature.clone()];
             (Open { state, ..Open::default() }, "Continue it?")
         }
     };
-    lines(context, &open, usize::MAX).iter().for_each(|line| eprintln!("  {line}"));
     if !confirmed(question)? {
         return Ok(false);
     }

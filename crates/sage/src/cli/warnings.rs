@@ -36,7 +36,8 @@ pub fn tell<'a>(warnings: impl IntoIterator<Item = &'a Warning>) {
 /// Everything about a run that is about to start. `typed` is the template as a person named it.
 pub fn before_run(context: &Context, ready: &Ready, typed: Option<&str>) -> Vec<Note> {
     let all = of_pools(context, ready).into_iter().chain(of_config(&context.config));
-    let warnings = all.chain(of_trust(context, ready)).chain(of_ignored(&context.config)).map(|warning| warning.note());
+    let warnings =
+        all.chain(of_trust(context, ready)).chain(of_ignored(&context.config)).map(|warning| warning.note());
     of_project(context, ready, typed).into_iter().chain(warnings).collect()
 }
 

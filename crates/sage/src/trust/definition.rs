@@ -102,7 +102,8 @@ impl Definition {
             does.push("changes how it is called".into());
         }
         let servers = written["mcpServers"].as_object().into_iter().flatten();
-        let started = servers.fold(Started::default().command(own), |all, (_, server)| of_server(all, server));
+        let started =
+            servers.fold(Started::default().command(own), |all, (_, server)| of_server(all, server));
         let started = started.texts(texts_at(&written, &["env"])).fake(root, &written["script"]);
         let definition = Definition::new(format!("agents.{name}"), file, does, &written);
         Some(definition.starting(root, &written, &started))
@@ -318,7 +319,9 @@ mod tests {
     // covers: R17
     #[test]
     fn the_name_of_a_built_in_agent_is_no_disguise() {
-        let of = |name: &str, written: Value| Definition::agent(Path::new("/nowhere"), name, "sage.toml", &written);
+        let of = |name: &str, written: Value| {
+            Definition::agent(Path::new("/nowhere"), name, "sage.toml", &written)
+        };
         let disguised = of("offline", json!({"adapter": "claude"})).unwrap();
         assert_eq!(disguised.does, ["is claude under the name offline"]);
         assert_eq!(of("offline", json!({"adapter": "offline", "model": "m"})), None);

@@ -19,7 +19,8 @@ pub fn phrases(engine: &Engine, feature: &str) -> Option<Vec<String>> {
 }
 
 fn answers(run: &Run) -> Vec<String> {
-    let answer = |id| Some(format!("brings the answer {} to {}", run.answer_of(id)?, named(&run.step(id).path)));
+    let answer =
+        |id| Some(format!("brings the answer {} to {}", run.answer_of(id)?, named(&run.step(id).path)));
     run.step_ids().filter_map(answer).collect()
 }
 

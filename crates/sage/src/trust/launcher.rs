@@ -16,8 +16,8 @@ use serde_json::Value;
 const MAX_BYTES: u64 = 64 << 20;
 /// Files that programs write, or that are only read: a changed one is no other program.
 const DATA: [&str; 15] = [
-    "db", "sqlite", "sqlite3", "log", "csv", "tsv", "jsonl", "ndjson", "parquet", "pid", "sock", "lock", "md", "txt",
-    "html",
+    "db", "sqlite", "sqlite3", "log", "csv", "tsv", "jsonl", "ndjson", "parquet", "pid", "sock", "lock",
+    "md", "txt", "html",
 ];
 /// What a folder begins with when an interpreter is given it.
 const ENTRIES: [&str; 7] =
@@ -74,7 +74,7 @@ impl Started {
             let skipped = usize::from(words.first().is_some_and(|program| !program.contains('/')));
             words.iter().skip(skipped).for_each(|word| found.name(word, Path::new("")));
             found.text(&words.join(" "), skipped);
-            words.iter().for_each(|word| found.text(word, 0));
+            words.iter().skip(skipped).for_each(|word| found.text(word, 0));
         }
         self.texts.iter().for_each(|text| found.text(text, 0));
         found.files
@@ -136,7 +136,10 @@ impl Found {
 
     /// The file of that name, or where the folder of that name begins.
     fn name(&mut self, word: &str, folder: &Path) {
-        if word.is_empty() || word.contains('\0') || !self.seen.insert((folder.to_path_buf(), word.to_string())) {
+        if word.is_empty()
+            || word.contains('\0')
+            || !self.seen.insert((folder.to_path_buf(), word.to_string()))
+        {
             return;
         }
         let path = self.root.join(folder).join(word);
@@ -171,7 +174,9 @@ mod tests {
 
     fn project() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        for path in ["root/agent.sh", "root/tools/server.py", "root/data.db", "root/e.so", "root/p.js", "outside.sh"] {
+        for path in
+            ["root/agent.sh", "root/tools/server.py", "root/data.db", "root/e.so", "root/p.js", "outside.sh"]
+        {
             write(dir.path(), path);
         }
         for path in ["root/pkg/__main__.py", "root/srv/index.js", "root/web/package.json", "root/Makefile"] {
@@ -210,9 +215,14 @@ mod tests {
         ] {
             assert_eq!(named(words), files, "{words:?}");
         }
-        for none in
-            [&["agent.sh"][..], &["sqlite-mcp", "data.db"], &["../outside.sh"], &["npx", "-y", "x"], &["."], &[]]
-        {
+        for none in [
+            &["agent.sh"][..],
+            &["sqlite-mcp", "data.db"],
+            &["../outside.sh"],
+            &["npx", "-y", "x"],
+            &["."],
+            &[],
+        ] {
             assert_eq!(named(none), [""; 0], "{none:?}");
         }
         let preloaded = Started::default().texts(["./e.so".to_string()]).files(&root);

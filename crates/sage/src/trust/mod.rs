@@ -9,6 +9,7 @@
 //! that a person has trusted; nothing here starts anything, and nothing here prints.
 
 pub mod definition;
+pub mod foreign;
 pub mod kept;
 mod launcher;
 pub mod open;
@@ -17,7 +18,6 @@ mod per_project;
 pub mod person;
 pub mod powers;
 pub mod programs;
-pub mod foreign;
 pub mod shown;
 pub mod store;
 pub mod user;

@@ -157,7 +157,7 @@ mod tests {
         let table = [
             ("---\nkind: shell\n---\ntouch a", "runs `touch a`"),
             ("---\nkind: shell\n---\ntrue\ntouch a", "runs:\ntrue\ntouch a"),
-            ("---\nkind: shell\ntarget: provider:x\n---\n", "counts as a call of provider:x"),
+            ("---\ntarget: provider:x\n---\np", "counts as a call of provider:x"),
             ("---\nkind: shell\nparams: { argv: [./a, 'b c'] }\n---\n", "runs ./a 'b c'"),
             ("---\nkind: tool\nparams: { server: s, tool: t }\n---\n", "calls the tool t of s"),
             ("---\nkind: script\nparams: { file: a.ts }\n---\n", "runs the code a.ts"),

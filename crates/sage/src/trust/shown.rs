@@ -50,6 +50,15 @@ pub fn lines(
     std::iter::once(head).chain(body.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
+/// All that it does, after a few words that begin a sentence: on the same line, or on lines of their own.
+pub fn whole(does: &[String]) -> String {
+    let lines: Vec<String> = does.iter().flat_map(|what| phrase(what)).collect();
+    match lines.as_slice() {
+        [only] => only.clone(),
+        lines => format!("does this:\n  {}", lines.join("\n  ")),
+    }
+}
+
 /// All that it does on one line, for tables and errors.
 pub fn brief(definition: &Definition) -> String {
     let does: Vec<String> = definition.does.iter().map(|what| visible(what)).collect();
@@ -103,10 +112,13 @@ mod tests {
     // covers: R17
     #[test]
     fn names_and_texts_are_what_they_seem() {
-        let lines = of("agents.a  sage.toml  runs ls", &["r\u{202e}m\u{e0041}\u{ad}\u{3164}\u{fe0f}\t\u{1b}[2J"]);
+        let lines =
+            of("agents.a  sage.toml  runs ls", &["r\u{202e}m\u{e0041}\u{ad}\u{3164}\u{fe0f}\t\u{1b}[2J"]);
         assert_eq!(
             lines.lines("", MANY),
-            [r#""agents.a  sage.toml  runs ls"  sage.toml  r\u{202e}m\u{e0041}\u{ad}\u{3164}\u{fe0f}\t\u{1b}[2J"#]
+            [
+                r#""agents.a  sage.toml  runs ls"  sage.toml  r\u{202e}m\u{e0041}\u{ad}\u{3164}\u{fe0f}\t\u{1b}[2J"#
+            ]
         );
     }
 }

@@ -60,7 +60,8 @@ impl Used {
         }
         if !does.is_empty() {
             let root = catalog.root();
-            let starts = operations().fold(Started::default(), |all, operation| started(root, all, operation));
+            let starts =
+                operations().fold(Started::default(), |all, operation| started(root, all, operation));
             let written = json!([frozen.text, frozen.programs]);
             let name = &frozen.name;
             self.definitions.push(Definition::template(root, name, file, does, &starts, &written));

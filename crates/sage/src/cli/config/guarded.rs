@@ -19,11 +19,7 @@ use crate::cli::failure::Failure;
 use crate::trust::{Definition, Trust};
 
 /// Puts aside what is not trusted. Gives all that needs trust; errors are reported in any case.
-pub(super) fn put_aside(
-    file: &mut File,
-    written: &Value,
-    trust: &Trust,
-) -> Result<Vec<Definition>, Failure> {
+pub(super) fn put_aside(file: &mut File, written: &Value, trust: &Trust) -> Result<Vec<Definition>, Failure> {
     checks::check(&mut Vec::new(), file)?;
     let mut defined = Vec::new();
     let mut holds = |definition: Option<Definition>| {
