@@ -29,7 +29,7 @@ pub(super) fn command<S: AsRef<OsStr>>(cwd: &Path, args: impl IntoIterator<Item 
     let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
     let spec = Spec::new("git", settings.chain(args), cwd).with(QUIET.iter().copied());
     let spec = spec.with([("GIT_OPTIONAL_LOCKS", "0")]).with([("PATH", search_path())]);
-    Spec { unset: caller().into_iter().map(Into::into).collect(), ..spec }
+    Spec { unset: caller().into_iter().collect(), ..spec }
 }
 
 pub(super) fn output(command: Spec) -> Result<Said, String> {

@@ -130,8 +130,8 @@ impl Config {
             &["SAGE_PARALLEL_LIMIT"],
             file.parallel.map(|n| n.to_string()),
             pools::cores().clamp(4, 6).to_string(),
-        );
-        let parallel = parallel.count()?;
+        )
+        .count()?;
         file.timeout.as_ref().map_or(Ok(()), |timeout| values::check_unit("timeout", timeout))?;
         let given = file.timeout.as_ref().map(Time::text);
         let timeout =
@@ -159,14 +159,12 @@ impl Config {
         let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
         let inherited = Inherited::read(&file.approvals, root);
-        let mut defined = definitions(&file, written, &servers, &inherited, root);
-        defined.extend(guarded.clone());
-        let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
-        let ignored = guarded.into_iter().filter(|it| !trust.holds(it)).collect();
+        let defined = [definitions(&file, written, &servers, &inherited, root), guarded.clone()].concat();
+        let open = |all: &[Definition]| all.iter().filter(|it| !trust.holds(it)).cloned().collect::<Vec<_>>();
+        let (untrusted, ignored) = (open(&defined), open(&guarded));
         let approvals = Answers::of(&mut settings, &file, inherited, &untrusted)?;
-        let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
-            encryption,
+            encryption: encryption::wanted(&mut settings)?,
             alerts: alerts::read(&mut settings, &file)?,
             parallel,
             parallel_enabled: switches.parallel,

@@ -56,7 +56,8 @@ pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Resu
         print_json(&json!({"type": "skillRun", "skill": args.name, "success": succeeded,
             "exitCode": code, "durationMs": duration_ms}))?;
     } else if !succeeded {
-        eprintln!("error: the skill `{}` failed: {end}", args.name);
+        let how = code.map_or_else(|| end.to_string(), |code| format!("exit status: {code}"));
+        eprintln!("error: the skill `{}` ended with {how}", args.name);
     }
     Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

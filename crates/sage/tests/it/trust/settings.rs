@@ -104,10 +104,10 @@ fn nobody_but_a_person_gives_a_run_more_than_the_projects_budget() {
         ("rich", format!("{script} rich --new"), 0),
     ] {
         let text = format!(
-            "name: {name}\nphases:\n  - id: p\n    operations: {{ id: a, type: shell, retry: 1, params: {{ run: \"{command}\" }} }}\n"
+            "name: by-{name}\nphases:\n  - id: p\n    operations: {{ id: a, type: shell, retry: 1, params: {{ run: \"{command}\" }} }}\n"
         );
-        sage.write(&format!(".sage/templates/{name}.yaml"), text);
-        call(&sage, &format!("run {name} -t {name}")).exit(code);
+        sage.write(&format!(".sage/templates/by-{name}.yaml"), text);
+        call(&sage, &format!("run {name} -t by-{name}")).exit(code);
         if code == 0 {
             assert_eq!(budget("inner"), 1.0, "{name}");
         }
