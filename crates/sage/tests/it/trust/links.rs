@@ -1,7 +1,7 @@
 //! Links at any depth of `.sage`: nothing behind them is written, removed or read as Sage's own.
 
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{call, canary};
 use crate::dsl::Sage;
@@ -16,14 +16,14 @@ fn documents(sage: &Sage) -> PathBuf {
 }
 
 /// Puts a link to the documents into `.sage`.
-fn link(sage: &Sage, path: &str, to: &std::path::Path) {
+fn link(sage: &Sage, path: &str, to: &Path) {
     let path = sage.path(".sage").join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     symlink(to, path).unwrap();
 }
 
 /// Names and contents.
-fn inside(dir: &PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
+fn inside(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found: Vec<(PathBuf, Vec<u8>)> = super::state::find(dir, |_| true)
         .into_iter()
         .map(|path| (path.clone(), std::fs::read(path).unwrap()))
