@@ -87,7 +87,7 @@ impl Default for ExecutorConfig {
 }
 
 /// On Linux the very file that runs, also after an upgrade has replaced it.
-fn own_executable() -> PathBuf {
+pub fn own_executable() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {

@@ -49,10 +49,13 @@ pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use evaluator::{EVALUATE_ARG, Evaluators, worker_main as evaluate_main};
-pub use executor::{Executor, ExecutorConfig, Untrusted};
+pub use executor::{Executor, ExecutorConfig, Untrusted, own_executable};
 pub use fake::{FAULTS, fake_agent_main};
 pub use fake_mcp::fake_mcp_main;
 pub use footprint::look;
 pub use mcp::McpServer;
 pub use offline::{Answer as OfflineAnswer, OFFLINE_ARG};
-pub use process::{Above, KEEPER_ARG, Swept, above, keeper_main, lock_holders, start_time, sweep};
+pub use process::{
+    Above, KEEPER_ARG, Report, Said, Silent, Spec, Swept, above, accompany, ask, ask_aside, begin, keep_with,
+    keeper_main, lock_holders, start_time, sweep,
+};

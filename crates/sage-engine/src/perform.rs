@@ -5,10 +5,10 @@
 //! ```
 //! Success is a checked outcome: whatever is missing makes the attempt fail, however well the program ended.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
 use sage_core::digest::Digest;
 use sage_core::event::{Aside, End, Estimate, Filtered, PauseReason};
 use sage_core::expr::ResultSchema;
@@ -16,7 +16,7 @@ use sage_core::policy::{Cause, FailureClass, OnUnknown};
 use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
 use sage_core::run::Output;
 use sage_core::template::{Kind, Operation};
-use sage_fence::Fence;
+use sage_fence::{Fence, own};
 use serde_json::{Value, json};
 
 use crate::blobs::Blobs;
@@ -329,7 +329,7 @@ impl Attempt {
         let printed = self.checks.output.as_ref().and_then(|_| Content::of(result, Some(&self.log())).ok());
         if let Some(Content::File { path, bytes }) = printed {
             let left = LOG_BYTES.min(bytes);
-            let _ = File::options().write(true).open(path).and_then(|log| log.set_len(left));
+            let _ = own::open(&path, OFlags::WRONLY).and_then(|log| log.set_len(left));
         }
     }
 

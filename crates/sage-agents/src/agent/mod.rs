@@ -34,6 +34,7 @@ pub use reach::Reach;
 pub use recover::{CutTurn, Recovered};
 pub use run::run;
 pub use turn::Turn;
+pub(crate) use version::question;
 pub use version::{Fit, Tested};
 
 use crate::acp::Acp;

@@ -15,7 +15,7 @@ use super::context::{self, Context};
 use super::failure::Failure;
 use super::table::print_table;
 use super::{install, print_json};
-use crate::trust::Definition;
+use crate::trust::{Definition, brief};
 
 /// For one agent; they are all asked at once.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -143,7 +143,7 @@ fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) ->
         version: None,
         tested: None,
         auth: Auth::Unknown,
-        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
+        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), brief(definition))),
         name: config.name,
         adapter: config.adapter,
     }

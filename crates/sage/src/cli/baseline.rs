@@ -16,6 +16,7 @@ use sage_core::seal::{self, Key};
 use sage_core::template::{Operation, Template};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
+use sage_fence::private;
 use sage_offline::{Baseline, Before, Stretch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -165,15 +166,14 @@ pub fn of(project: &Project, run: &str, key: Option<&Key>) -> (Before, Option<St
 /// Without a key nothing can be sealed, and what the file says is taken as it is.
 fn read(project: &Project, run: &str, key: Option<&Key>) -> Option<Record> {
     let path = path(project, run);
-    path.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MAX_BYTES)?;
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = private::read_text(&path, MAX_BYTES).ok()?;
     let is_ours = key.is_none() || seal::is_sealed(&text, scoped(key, run).as_ref());
     serde_json::from_str(&text).ok().filter(|_| is_ours)
 }
 
 fn write(project: &Project, run: &str, record: &Record, key: Option<&Key>) {
     let text = seal::document_text(record, scoped(key, run).as_ref());
-    let _ = text.map(|text| sage_fence::private::write(&path(project, run), text.as_bytes()));
+    let _ = text.map(|text| private::write(&path(project, run), text.as_bytes()));
 }
 
 fn scoped(key: Option<&Key>, run: &str) -> Option<Key> {

@@ -1,6 +1,6 @@
 //! `sage init`: set up a project. Nothing that exists is overwritten.
 
-mod clients;
+pub mod clients;
 
 use std::io::Write;
 use std::path::Path;

@@ -206,6 +206,7 @@ enum Command {
 
 pub fn main() -> ExitCode {
     crate::file_limit::survive();
+    sage_agents::keep_with(sage_agents::own_executable());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

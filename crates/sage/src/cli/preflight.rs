@@ -10,11 +10,12 @@ use sage_core::diagnostic::printable;
 use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
+use serde_json::Value;
 
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
-use super::install;
+use super::{install, offline};
 use crate::trust::Definition;
 use crate::trust::workflow::{self, Used};
 
@@ -46,7 +47,8 @@ pub fn check_trust(
     let used = workflow::untrusted(used, &context.trust);
     let agents = uses(ready, default)?.into_iter().filter(|it| !has_command(it.operation));
     let agents = agents.filter_map(|it| context.config.untrusted_agent(it.name));
-    refuse(agents.chain(servers::untrusted(context, templates(ready))).chain(&used))
+    let checks = checks_of(context, templates(ready));
+    refuse(agents.chain(servers::untrusted(context, templates(ready))).chain(&used).chain(checks))
 }
 
 /// As `check_trust`, for a run that has begun.
@@ -65,7 +67,21 @@ pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
             of_step.iter().filter(|it| it.operation.kind == Kind::Agent && !has_command(it.operation));
         found.extend(named.filter_map(|it| context.config.untrusted_agent(it.name)));
     }
-    refuse(found.into_iter().chain(servers::untrusted(context, templates())))
+    let checks = checks_of(context, templates());
+    refuse(found.into_iter().chain(servers::untrusted(context, templates())).chain(checks))
+}
+
+/// `[checks]`, if a step would run them and nobody has trusted them.
+fn checks_of<'a>(
+    context: &'a Context,
+    templates: impl Iterator<Item = &'a Template>,
+) -> Option<&'a Definition> {
+    let mut operations = templates.flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
+    // An empty list of its own is looked up.
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value == "";
+    let own = |operation: &Operation| operation.params.get("commands").is_some_and(|it| !is_empty(it));
+    let runs_them = operations.any(|it| offline::checked_by(&it.type_name).is_some() && !own(it));
+    context.config.untrusted_checks().filter(|_| runs_them)
 }
 
 fn refuse<'a>(untrusted: impl Iterator<Item = &'a Definition>) -> Result<(), Failure> {

@@ -9,6 +9,7 @@
 //! that a person has trusted; nothing here starts anything, and nothing here prints.
 
 pub mod definition;
+pub mod foreign;
 pub mod kept;
 mod launcher;
 pub mod open;
@@ -17,6 +18,7 @@ mod per_project;
 pub mod person;
 pub mod powers;
 pub mod programs;
+pub mod shown;
 pub mod store;
 pub mod user;
 pub mod workflow;
@@ -24,4 +26,5 @@ pub mod workflow;
 pub use definition::Definition;
 pub use kept::Kept;
 pub use person::Door;
+pub use shown::{MANY, brief};
 pub use store::Trust;

@@ -2,7 +2,7 @@
 //!
 //! Both belong to the user: what is there stays, byte for byte where nothing has to be added.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use sage_fence::Fence;
@@ -36,7 +36,8 @@ pub fn tell(root: &Path) -> Result<Told, Failure> {
     let place = |path: &str| fence.locate(Path::new(path)).map_err(|refused| refused.to_string());
     let command = root.join(COMMAND);
     let folder = place(COMMAND).and_then(|_| {
-        command.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| error.to_string())
+        let folder = command.parent().unwrap_or(root);
+        sage_fence::make_folder(&sage_fence::real_dir(folder)).map_err(|error| error.to_string())
     });
     match folder {
         Ok(()) if create(&command, COMMAND_TEXT)? => told.written.push(COMMAND),
@@ -74,18 +75,22 @@ fn merge(path: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Whole or not at all. A link is followed: the file that it names is the project's.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Whole or not at all. A link is followed: the file that it names is the project's. One that stands where the new file
+/// is written first is not.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let temporary = path.with_extension("json.sage-new");
-    let keep_mode = |from: &Path| {
-        std::fs::metadata(from).and_then(|meta| std::fs::set_permissions(&temporary, meta.permissions()))
+    let temporary = path.with_extension(format!("new-{}", ulid::Ulid::generate()));
+    let write = |mut file: std::fs::File| {
+        file.write_all(text.as_bytes())?;
+        path.metadata().map_or(Ok(()), |about| file.set_permissions(about.permissions()))?;
+        std::fs::rename(&temporary, &path)
     };
-    std::fs::write(&temporary, text)?;
-    if path.exists() {
-        keep_mode(&path)?;
+    let written = std::fs::File::create_new(&temporary).and_then(write);
+    if written.is_err() {
+        // The first failure is the one worth telling.
+        let _ = std::fs::remove_file(&temporary);
     }
-    std::fs::rename(&temporary, &path)
+    written
 }
 
 #[cfg(test)]

@@ -85,15 +85,10 @@ fn identity(question: &Question) -> String {
 }
 
 fn text(question: &Question, proposed: Option<&str>) -> String {
-    let proposed = proposed.map(|choice| format!("\nThe agent proposes: {choice}")).unwrap_or_default();
+    let proposed =
+        proposed.map(|choice| format!("\nThe agent proposes: {}", clean(choice))).unwrap_or_default();
     let Question { feature, step, message, .. } = question;
-    format!(
-        "Sage asks about {}, step {}:\n{}{}",
-        clean(feature),
-        clean(step),
-        clean(message),
-        clean(&proposed)
-    )
+    format!("Sage asks about {}, step {}:\n{}{}", clean(feature), clean(step), clean(message), proposed)
 }
 
 fn choices(question: &Question) -> Vec<String> {
