@@ -30,6 +30,7 @@ mod gc;
 mod graph_command;
 pub(crate) mod handoff;
 mod health;
+pub(crate) mod history;
 pub(crate) mod inbox;
 pub(crate) mod inbox_view;
 mod init;
@@ -126,6 +127,8 @@ enum Command {
     Status(status::Args),
     /// Show what happened, or what a step printed
     Logs(logs::Args),
+    /// All runs that ever were: list, statistics, SQL
+    History(history::Args),
     /// Print the result of a run or a step as JSON
     Result(result::Args),
     /// Let running steps finish, start no more
@@ -283,6 +286,7 @@ impl Command {
             | Command::List(_)
             | Command::Status(_) => true,
             Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
+            Command::History(_) => true,
             _ => false,
         }
     }
@@ -292,6 +296,7 @@ impl Command {
         match self {
             Command::Explain(_) | Command::List(_) | Command::Status(_) | Command::Logs(_) => true,
             Command::Result(_) | Command::Validate(_) | Command::Graph(_) | Command::Config(_) => true,
+            Command::History(_) => true,
             Command::Agents(_) | Command::Doctor(_) | Command::Verify(_) | Command::Debug(_) => true,
             Command::Budget(args) => args.looks(),
             Command::Limits(args) => args.looks(),
@@ -349,6 +354,7 @@ fn execute(context: &mut Context, command: Command) -> Result<ExitCode, Failure>
         Command::List(args) => list::execute(context, args),
         Command::Status(args) => status::execute(context, args),
         Command::Logs(args) => logs::execute(context, args),
+        Command::History(args) => history::execute(context, args),
         Command::Result(args) => result::execute(context, args),
         Command::Pause(args) => signal::pause(context, args),
         Command::Cancel(args) => signal::cancel(context, args),
