@@ -72,6 +72,7 @@ impl Run {
             kept: Default::default(),
             signals: Default::default(),
             core: event.core,
+            number: event.number,
             origin: None,
             forks: Vec::new(),
             sessions: Default::default(),

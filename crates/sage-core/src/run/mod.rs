@@ -208,6 +208,8 @@ pub struct Run {
     pub signals: HashSet<String>,
     /// The version of the fold that its journal was begun with.
     pub core: u32,
+    /// Which run of its feature it is, from 1.
+    pub number: Option<u32>,
     /// The run that this one was, before its journal was lost.
     pub(crate) origin: Option<String>,
     /// The runs that this one goes on from, the last one last.

@@ -139,6 +139,7 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
         crate::say::painted(display::summary(run, style()));
     }
     worktrees::tell(&engine.project, &run.id, engine.key.as_ref());
+    super::history::record(engine);
     Ok(ExitCode::from(exit_code(run)))
 }
 

@@ -63,9 +63,8 @@ struct Start {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let feature = feature(&args.feature)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature(&args.feature)?, &args.feature)?;
     let run = &snapshot.run;
     let wanted: Vec<StepId> = match &args.step {
         Some(path) => vec![step(run, path)?],

@@ -42,7 +42,7 @@ pub struct Args {
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature, &args.feature)?;
     if let Some(step) = &args.step {
         let id = super::step(&snapshot.run, step)?;
         return match (args.prompt, args.json, args.follow) {

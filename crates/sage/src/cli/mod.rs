@@ -32,6 +32,7 @@ mod gc;
 mod graph_command;
 pub(crate) mod handoff;
 mod health;
+pub(crate) mod history;
 pub(crate) mod inbox;
 pub(crate) mod inbox_view;
 mod init;
@@ -133,6 +134,8 @@ enum Command {
     Attach(attach::Args),
     /// Show the file changes of steps
     Diff(diff::Args),
+    /// All runs that ever were: list, statistics, SQL
+    History(history::Args),
     /// Print the result of a run or a step as JSON
     Result(result::Args),
     /// Let running steps finish, start no more
@@ -291,7 +294,7 @@ impl Command {
             | Command::List(_)
             | Command::Status(_) => true,
             Command::Logs(_) | Command::Attach(_) | Command::Diff(_) | Command::Result(_) => true,
-            Command::Inbox(_) | Command::Tickets(_) => true,
+            Command::Inbox(_) | Command::Tickets(_) | Command::History(_) => true,
             _ => false,
         }
     }
@@ -301,6 +304,7 @@ impl Command {
         match self {
             Command::Explain(_) | Command::List(_) | Command::Status(_) | Command::Logs(_) => true,
             Command::Result(_) | Command::Validate(_) | Command::Graph(_) | Command::Config(_) => true,
+            Command::History(_) => true,
             Command::Agents(_) | Command::Doctor(_) | Command::Verify(_) | Command::Debug(_) => true,
             Command::Diff(_) => true,
             Command::Budget(args) => args.looks(),
@@ -361,6 +365,7 @@ fn execute(context: &mut Context, command: Command) -> Result<ExitCode, Failure>
         Command::Logs(args) => logs::execute(context, args),
         Command::Attach(args) => attach::execute(context, args),
         Command::Diff(args) => diff::execute(context, args),
+        Command::History(args) => history::execute(context, args),
         Command::Result(args) => result::execute(context, args),
         Command::Pause(args) => signal::pause(context, args),
         Command::Cancel(args) => signal::cancel(context, args),

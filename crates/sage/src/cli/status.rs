@@ -33,7 +33,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let Some(name) = &args.feature else { return roster::show(context, args.watch, args.json) };
     let feature = feature(name)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature, name)?;
     if args.watch && snapshot.is_alive() {
         use std::io::IsTerminal;
         let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());

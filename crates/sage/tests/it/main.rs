@@ -39,6 +39,7 @@ mod handoff;
 mod hedges;
 mod help;
 mod hints;
+mod history;
 mod hostile;
 mod inbox;
 mod inputs;
