@@ -102,7 +102,7 @@ impl<'a> Attempt<'a> {
             return Ok(None);
         }
         let path = self.cx.scratch.join("nudge");
-        match std::fs::remove_file(&path) {
+        match private::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let message = format!("cannot remove `{}`: {error}", path.display());
                 Err(Miss::of_io(&error, message))
@@ -119,7 +119,7 @@ impl<'a> Attempt<'a> {
             seen = self.cx.nudge.count();
             // Renamed into its place: nobody ever reads half a number.
             if let Ok(new) = self.write("nudge.new", format!("{seen}\n").as_bytes()) {
-                let _ = std::fs::rename(new, path);
+                let _ = private::rename(&new, path);
             }
         }
     }
@@ -139,11 +139,11 @@ impl<'a> Attempt<'a> {
         let input = serde_json::to_vec(&self.call.input)
             .map_err(|error| Miss::invalid(format!("the step's input is not JSON: {error}")))?;
         let path = self.cx.scratch.join("input.json");
-        match std::fs::read(&path) {
+        match private::read(&path, input.len() as u64) {
             Ok(same) if same == input => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // If it cannot be kept, only the explanation is poorer.
-            Ok(_) => drop(std::fs::rename(&path, self.cx.scratch.join("input.before.json"))),
-            Err(_) => {}
+            _ => drop(private::rename(&path, &self.cx.scratch.join("input.before.json"))),
         }
         self.write("input.json", &input)
     }

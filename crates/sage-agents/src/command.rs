@@ -14,6 +14,7 @@ use sage_core::policy::FailureClass;
 use sage_core::port::StepOutcome;
 use serde_json::Value;
 
+use crate::activity::Prompt;
 use crate::agent::AgentConfig;
 use crate::attempt::Attempt;
 use crate::complaint::Complaint;
@@ -47,7 +48,10 @@ async fn start(attempt: &Attempt<'_>, agent: Option<&AgentConfig>) -> Result<Fin
             Miss::invalid("agent `command` needs `command`: a list of a program and its arguments")
         })?,
     };
-    let prompt = attempt.write("stdin.txt", prompt(attempt)?.as_bytes())?;
+    let prompt = prompt(attempt)?;
+    Prompt { system: None, prompt: attempt.config.redactor.text(&prompt).into_owned() }
+        .write(&attempt.cx.scratch);
+    let prompt = attempt.write("stdin.txt", prompt.as_bytes())?;
     let env = env(attempt, agent, &prompt)?;
     attempt.run(argv, env, Some(prompt), attempt.config.output_cap, &mut |_| {}).await
 }

@@ -13,11 +13,13 @@ use sage_core::seal::Key;
 use sage_core::secret::Redactor;
 use sage_core::template::Kind;
 
-use crate::agent::{self, AgentConfig, NamedServers, TrustedParts};
+use crate::agent::{self, AgentConfig, Hears, NamedServers, TrustedParts, hears};
 use crate::attempt::Attempt;
+use crate::changes;
 use crate::command;
 use crate::llm::MoreTools;
 use crate::mcp::{self, Hub, HubConfig, McpServer};
+use crate::measure::Measured;
 use crate::outcome::Miss;
 use crate::{fake, footprint, offline, prompt_files, secrets, session, shell, synthesize, worktree};
 
@@ -91,7 +93,7 @@ impl Default for ExecutorConfig {
 }
 
 /// On Linux the very file that runs, also after an upgrade has replaced it.
-fn own_executable() -> PathBuf {
+pub fn own_executable() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {
@@ -125,6 +127,7 @@ impl ExecutorConfig {
 pub struct Executor {
     config: Arc<ExecutorConfig>,
     hub: Arc<Hub>,
+    measured: Measured,
 }
 
 impl Default for Executor {
@@ -142,7 +145,8 @@ impl Executor {
     /// Shares its servers with others of this process.
     pub fn with_hub(config: ExecutorConfig, hub: Arc<Hub>) -> Executor {
         let redactor = secrets::redactor(&config);
-        Executor { config: Arc::new(ExecutorConfig { redactor, ..config }), hub }
+        let config = Arc::new(ExecutorConfig { redactor, ..config });
+        Executor { config, hub, measured: Measured::default() }
     }
 
     pub fn hub(&self) -> &Arc<Hub> {
@@ -153,6 +157,13 @@ impl Executor {
     fn adapter_name(&self, agent: &str) -> String {
         let configured = self.config.agents.get(agent).cloned().or_else(|| AgentConfig::built_in(agent));
         configured.map_or_else(|| agent.to_string(), |config| config.adapter)
+    }
+}
+
+impl Executor {
+    /// It writes drafts and no code.
+    fn is_offline(&self, call: &StepCall) -> bool {
+        call.agent.as_deref().is_some_and(|agent| self.adapter_name(agent) == "offline")
     }
 }
 
@@ -172,8 +183,13 @@ fn redacted(mut outcome: StepOutcome, redactor: &Redactor) -> StepOutcome {
 impl StepExecutor for Executor {
     fn execute(&self, mut cx: StepCx, mut call: StepCall) -> BoxFuture<'static, StepOutcome> {
         let (config, hub) = (Arc::clone(&self.config), Arc::clone(&self.hub));
+        let may_change = cx.watch.is_some() && !self.is_offline(&call);
+        let measured = may_change.then(|| self.measured.clone());
         Box::pin(async move {
             cx.questions = cx.questions.redacting(&config.redactor);
+            if let Some(measured) = measured {
+                measured.before_change(&config, &cx, &call).await;
+            }
             let lease = match worktree::enter(&config, &mut cx, &call).await {
                 Ok(lease) => lease,
                 Err(miss) => return miss.into(),
@@ -182,6 +198,7 @@ impl StepExecutor for Executor {
             if let Err(miss) = prompt_files::lay_out(&cx, &mut call) {
                 return redacted(worktree::leave(lease, &cx, miss.into()).await, &config.redactor);
             }
+            changes::before(&config, &cx, &call).await;
             let attempt = Attempt { config: &config, cx: &cx, call: &call };
             // Programs need it and say so; without it, only an explanation is poorer.
             let _ = attempt.write_input();
@@ -197,6 +214,11 @@ impl StepExecutor for Executor {
             }
             redacted(worktree::leave(lease, &cx, outcome).await, &config.redactor)
         })
+    }
+
+    fn ended(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, ()> {
+        let config = Arc::clone(&self.config);
+        Box::pin(async move { changes::after(&config, &cx, &call).await })
     }
 
     fn fork(&self, fork: &Fork) -> Result<BTreeMap<String, String>, String> {
@@ -277,6 +299,9 @@ async fn agent(attempt: &Attempt<'_>) -> StepOutcome {
     let Some(config) = config else {
         return Miss::invalid(format!("unknown agent `{name}`; known: {}", known(attempt.config))).into();
     };
+    if hears(&config, attempt.config.sessions.is_some()) == Hears::Never {
+        attempt.cx.messages.close();
+    }
     match config.adapter.as_str() {
         "fake" => fake::run(attempt, config.script.as_ref()).await,
         "offline" => offline::run(attempt).await,

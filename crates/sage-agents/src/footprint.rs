@@ -8,9 +8,12 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sage_core::digest::Digest;
 use sage_core::port::{Changes, Head, StepCall, StepCx, Watch};
+use sage_fence::{has_plain_rules, has_plain_rules_above, private};
 use serde::{Deserialize, Serialize};
 
 use crate::executor::ExecutorConfig;
@@ -23,6 +26,8 @@ const CACHES: &[&str] = &[".git", ".sage", "node_modules", "__pycache__", ".venv
 
 /// Larger files are compared by size, time and mode alone.
 const READ_BYTES: u64 = 16 << 20;
+/// Digests and the ids of commits.
+const MAX_BYTES: u64 = 1 << 20;
 /// So many refs fit into a command line; of more, the newest count.
 const REFS: &str = "--count=1000";
 
@@ -49,7 +54,7 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Op
     let watch = cx.watch.as_ref()?;
     let file = cx.scratch.parent().map_or_else(|| PathBuf::from(FILE), |step| step.join(FILE));
     let again = call.attempt > 1 && !call.fresh;
-    let known = || serde_json::from_slice(&std::fs::read(&file).ok()?).ok();
+    let known = || serde_json::from_slice(&private::read(&file, MAX_BYTES).ok()?).ok();
     if let Some(known) = again.then(known).flatten() {
         return Some(known);
     }
@@ -60,7 +65,7 @@ pub async fn before(config: &ExecutorConfig, cx: &StepCx, call: &StepCall) -> Op
     let files = files(&cx.project, By::Look { specs: true }).await;
     let before = Before { head, files, content: self::files(&cx.project, By::Content).await, refs };
     // Without it, an attempt that goes on after a crash is compared with its own beginning.
-    let _ = serde_json::to_vec(&before).map(|text| sage_fence::private::write(&file, &text));
+    let _ = serde_json::to_vec(&before).map(|text| private::write(&file, &text));
     Some(before)
 }
 
@@ -140,20 +145,48 @@ async fn files(project: &Path, by: By) -> Option<Digest> {
 
 fn digest(project: &Path, by: By) -> io::Result<Digest> {
     std::fs::read_dir(project)?;
-    let seen = seen(project, by, true);
-    // A folder that one above it ignores is a project all the same.
-    let all = if seen.is_empty() { self::seen(project, by, false) } else { seen };
-    Ok(Digest::of(&all))
+    let above = has_plain_rules_above(project);
+    let plain = above || has_plain_rules(project);
+    let ignoring = |above| plain.then(|| seen(project, by, Ignored::ByRules { above })).flatten();
+    let all = match ignoring(above) {
+        // A folder that one above it ignores is a project all the same.
+        Some(seen) if seen.is_empty() => ignoring(false),
+        seen => seen,
+    };
+    let all = all.or_else(|| seen(project, by, Ignored::Nothing));
+    Ok(Digest::of(&all.unwrap_or_default()))
 }
 
-/// `above`: whether folders above the project say what is ignored, too.
-fn seen(project: &Path, by: By, above: bool) -> Vec<u8> {
+/// What of a project is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ignored {
+    /// As git does; `above`: by the rules of folders above, too.
+    ByRules {
+        above: bool,
+    },
+    Nothing,
+}
+
+/// `None` if there are rules that cannot be read.
+fn seen(project: &Path, by: By, ignored: Ignored) -> Option<Vec<u8>> {
+    let rules = ignored != Ignored::Nothing;
+    let odd = Arc::new(AtomicBool::new(false));
+    let odd_too = odd.clone();
+    let may_enter = move |entry: &ignore::DirEntry| {
+        let is_odd = rules && !has_plain_rules(entry.path());
+        odd_too.fetch_or(is_odd, Ordering::Relaxed);
+        !is_odd
+    };
     let walk = ignore::WalkBuilder::new(project)
         .hidden(false)
         .require_git(false)
-        .parents(above)
+        .ignore(rules)
+        .git_ignore(rules)
+        .git_global(rules)
+        .git_exclude(rules)
+        .parents(ignored == Ignored::ByRules { above: true })
         .sort_by_file_name(|a, b| a.cmp(b))
-        .filter_entry(|entry| !is_cache(entry))
+        .filter_entry(move |entry| !is_cache(entry) && (!is_folder(entry) || may_enter(entry)))
         .build();
     let mut text = Vec::new();
     for entry in walk.flatten() {
@@ -171,7 +204,11 @@ fn seen(project: &Path, by: By, above: bool) -> Vec<u8> {
             }
         }
     }
-    text
+    (!odd.load(Ordering::Relaxed)).then_some(text)
+}
+
+fn is_folder(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
 }
 
 /// Of a link, where it leads.
@@ -186,8 +223,7 @@ fn content(entry: &ignore::DirEntry, meta: &std::fs::Metadata) -> Option<Digest>
 
 fn is_cache(entry: &ignore::DirEntry) -> bool {
     let named = entry.file_name().to_str().is_some_and(|name| CACHES.contains(&name));
-    let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-    named || (entry.depth() > 0 && folder && entry.path().join("CACHEDIR.TAG").is_file())
+    named || (entry.depth() > 0 && is_folder(entry) && entry.path().join("CACHEDIR.TAG").is_file())
 }
 
 #[cfg(test)]

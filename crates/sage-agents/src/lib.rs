@@ -12,8 +12,10 @@
 //! and only a checked outcome is a success.
 
 mod acp;
+pub mod activity;
 pub mod agent;
 mod attempt;
+pub mod changes;
 mod claude;
 mod codex;
 mod command;
@@ -30,6 +32,7 @@ mod json_text;
 mod lines;
 pub mod llm;
 pub mod mcp;
+mod measure;
 mod note;
 mod offline;
 mod outcome;
@@ -47,10 +50,13 @@ pub mod worktree;
 
 pub use agent::AgentConfig;
 pub use evaluator::{EVALUATE_ARG, Evaluators, worker_main as evaluate_main};
-pub use executor::{Executor, ExecutorConfig, Untrusted};
+pub use executor::{Executor, ExecutorConfig, Untrusted, own_executable};
 pub use fake::{FAULTS, fake_agent_main};
 pub use fake_mcp::fake_mcp_main;
 pub use footprint::look;
 pub use mcp::McpServer;
 pub use offline::{Answer as OfflineAnswer, OFFLINE_ARG};
-pub use process::{Above, KEEPER_ARG, Swept, above, keeper_main, lock_holders, start_time, sweep};
+pub use process::{
+    Above, KEEPER_ARG, Report, Said, Silent, Spec, Swept, above, accompany, ask, ask_aside, begin, keep_with,
+    keeper_main, lock_holders, start_time, sweep,
+};

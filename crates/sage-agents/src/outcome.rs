@@ -50,6 +50,12 @@ impl Miss {
         Miss::Failed { class, cause, message: message.into(), refusal }
     }
 
+    /// The endpoint did not take the request.
+    pub fn is_refusal(&self) -> bool {
+        let Miss::Failed { class, cause, .. } = self else { return false };
+        class.refused() || *class == FailureClass::Auth || *cause == Some(Cause::Endpoint)
+    }
+
     /// A file or process of sage's own could not be had. What the machine lacks is not the step's failure.
     pub fn of_io(error: &std::io::Error, message: impl Into<String>) -> Miss {
         Miss::failed(class_of_io(error), message)

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode};
+use sage_fence::private;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -68,9 +68,9 @@ impl Talk {
 
 /// A new pipe; one of an earlier call of this attempt is replaced.
 pub fn make_pipe(path: &Path) -> std::io::Result<()> {
-    match std::fs::remove_file(path) {
+    match private::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+    private::make_pipe(path)
 }

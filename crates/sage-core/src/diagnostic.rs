@@ -190,7 +190,8 @@ impl fmt::Display for Shown {
 
 /// Text from a template, safe to print: what a terminal would obey or hide is replaced.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(replace_invisible).collect()
+    let seen = text.chars().filter(|c| !matches!(c, '\u{FE0E}' | '\u{FE0F}'));
+    seen.map(|c| if c == '\t' { ' ' } else { c }).map(replace_invisible).collect()
 }
 
 fn replace_invisible(c: char) -> char {

@@ -8,6 +8,8 @@
 //! Names are compared the way the least strict file system does: without letter case, invisible characters and
 //! trailing dots or spaces.
 
+use crate::slug::is_ignorable;
+
 /// Files and folders that decide what agents may do and which programs start.
 pub const PROTECTED: [&str; 7] = [".git", ".sage", "sage.toml", ".mcp.json", ".claude", ".codex", ".gemini"];
 
@@ -37,21 +39,11 @@ pub fn is_private_entry(name: &str) -> bool {
     !SHARED.contains(&folded(name).as_str())
 }
 
-/// The name as a case-insensitive file system compares it.
+/// The name as a case-insensitive file system compares it: HFS+ and case-folding ext4 skip ignorable characters.
 fn folded(name: &str) -> String {
     let kept = name.chars().filter(|c| !is_ignorable(*c));
     let lower: String = kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     lower.trim_end_matches(['.', ' ']).to_string()
-}
-
-/// Default-ignorable characters: HFS+ and case-folding ext4 skip them when they compare names.
-fn is_ignorable(c: char) -> bool {
-    matches!(c,
-        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
-        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
-        | '\u{E0000}'..='\u{E0FFF}')
 }
 
 #[cfg(test)]

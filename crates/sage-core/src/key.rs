@@ -156,6 +156,7 @@ mod tests {
                 templates: Vec::new(),
                 inputs: Default::default(),
                 settings: Default::default(),
+                number: None,
             };
             let run = Run::start(&started, 0).unwrap();
             run.key_base(run.find("p/x").unwrap()).key()

@@ -7,6 +7,7 @@ mod ask;
 mod crowd;
 mod evaluator;
 mod fork;
+mod message;
 mod prompt_file;
 pub mod script;
 mod usage;
@@ -26,6 +27,7 @@ pub use ask::{AskKind, Asks, Nobody, Permission, PermissionAsk, Questions, Workp
 pub use crowd::Crowd;
 pub use evaluator::{Evaluator, NoValue, Unguarded};
 pub use fork::Fork;
+pub use message::{Message, Messages};
 pub use prompt_file::{FileKind, PromptFile};
 pub use usage::Usage;
 pub use wakes::{Report, ReportKind, Wakes};
@@ -77,6 +79,9 @@ pub struct StepCall {
     pub fresh: bool,
     /// Why the answer of an attempt before this one was not good enough. Other troubles are not told.
     pub feedback: Option<String>,
+    /// What people have said to its agent so far, in earlier attempts of the same work: each is told if the
+    /// conversation does not know it.
+    pub messages: Vec<Message>,
     /// A program's whole output is wanted, also what is too long for a result: it is kept in `stdout.log` of the
     /// scratch directory, and `stdoutBytes` of the result says how long it is.
     pub keep_output: bool,
@@ -98,12 +103,17 @@ pub struct StepCx {
     pub nudge: Nudge,
     /// Where an agent asks for permission.
     pub questions: Questions,
+    /// What people say to its agent while it works.
+    pub messages: Messages,
     /// Where it is told what a successful attempt did to the project, if somebody wants to know.
     pub watch: Option<Watch>,
     /// What its programs lose by others that run at the same time.
     pub crowd: Crowd,
     /// What models cost, for agents that do not say so themselves.
     pub prices: Arc<PriceTable>,
+    /// A budget limits the attempt: where the agent allows it, no request begins before the engine has counted the last
+    /// response.
+    pub capped: bool,
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
@@ -354,6 +364,11 @@ pub struct CutAttempt<'a> {
 pub trait StepExecutor: Send + Sync {
     /// Runs one attempt to its end. Dropping the future also ends its processes.
     fn execute(&self, cx: StepCx, call: StepCall) -> BoxFuture<'static, StepOutcome>;
+
+    /// An attempt has ended, and what is kept of its result is written: what it changed can be noted.
+    fn ended(&self, _cx: StepCx, _call: StepCall) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// A run is about to be forked: what its steps have outside of the journal is made ready for the fork. Gives
     /// the session that stands for each one that the source has used, by the name that steps call it.

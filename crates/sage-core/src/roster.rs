@@ -64,12 +64,23 @@ pub struct Working {
     pub elapsed_ms: u64,
     /// Since it was last seen to do something.
     pub idle_ms: u64,
+    /// Its agent's current tool or the end of its last message; of others the last line of their output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
     /// Of all its attempts so far.
     pub tokens: u64,
     #[serde(default)]
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cost_estimated: bool,
+}
+
+/// What can be seen of a running attempt from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// When it last did something, in ms since the epoch.
+    pub at_ms: Option<u64>,
+    pub activity: Option<String>,
 }
 
 impl RosterRow {
@@ -79,8 +90,8 @@ impl RosterRow {
         if !driven && self.status == "running" { "interrupted" } else { &self.status }
     }
 
-    /// `progress` says when an attempt of a step last did something, in ms since the epoch. Times count up to `clock_ms`.
-    pub fn of(run: &Run, clock_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> RosterRow {
+    /// `see` looks at the newest attempt of a step. Times count up to `clock_ms`.
+    pub fn of(run: &Run, clock_ms: u64, see: &dyn Fn(StepId) -> Seen) -> RosterRow {
         let (pause_reason, until) = wire::pause(run);
         let usage = run.usage();
         RosterRow {
@@ -101,7 +112,7 @@ impl RosterRow {
             tokens: usage.total(),
             cost_usd: shown_cost(&usage),
             cost_estimated: usage.cost_estimated,
-            working: run.step_ids().filter_map(|id| Working::of(run, id, clock_ms, progress)).collect(),
+            working: run.step_ids().filter_map(|id| Working::of(run, id, clock_ms, see)).collect(),
             asking: run
                 .step_ids()
                 .filter(|&id| run.waits_for_person(id))
@@ -117,13 +128,14 @@ impl RosterRow {
 }
 
 impl Working {
-    fn of(run: &Run, id: StepId, clock_ms: u64, progress: &dyn Fn(StepId) -> Option<u64>) -> Option<Working> {
+    fn of(run: &Run, id: StepId, clock_ms: u64, see: &dyn Fn(StepId) -> Seen) -> Option<Working> {
         let step = run.step(id);
         let State::Running(running) = &step.state else { return None };
         if run.waits_for_person(id) || step.children.is_some() {
             return None;
         }
-        let seen = progress(id).unwrap_or(0).max(running.since_ms);
+        let Seen { at_ms, activity } = see(id);
+        let seen = at_ms.unwrap_or(0).max(running.since_ms);
         let usage = run.usage_of(id);
         Some(Working {
             path: step.path.to_string(),
@@ -131,6 +143,7 @@ impl Working {
             attempt: step.attempts,
             elapsed_ms: run.step_ms(id, clock_ms),
             idle_ms: clock_ms.saturating_sub(seen),
+            activity,
             tokens: usage.total(),
             cost_usd: shown_cost(&usage),
             cost_estimated: usage.cost_estimated,

@@ -86,10 +86,22 @@ impl fmt::Display for Feature {
     }
 }
 
-/// Characters that change what a reader sees without being seen: controls, bidi marks, zero widths.
+/// Characters that change what a reader sees without being seen: controls, bidi marks, zero widths, fillers, tags.
+/// Not those that only choose between the text and the emoji form of the character before them.
 pub fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+    let of_form = matches!(c, '\u{FE0E}' | '\u{FE0F}');
+    let other = matches!(c, '\u{2028}'..='\u{2029}' | '\u{2800}' | '\u{FFF9}'..='\u{FFFB}');
+    c.is_control() || other || (is_ignorable(c) && !of_form)
+}
+
+/// Default-ignorable characters: nothing is drawn for them, and some file systems skip them in names.
+pub fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// A title may have a slash (`client/server sync`), but not the shape of a path.

@@ -1,4 +1,4 @@
-//! Signals to a run's owner from other processes: pause, cancel, approve, reject.
+//! Signals to a run's owner from other processes: pause, cancel, approve, reject, messages to agents.
 //!
 //! A signal is a file that appears whole in `<run>/control/` and is removed once its event is durable, so it
 //! survives the owner and its disappearance is the acknowledgement. Its name is its dedupe key: the event
@@ -33,6 +33,12 @@ pub enum Signal {
     },
     /// What has not begun is given up.
     Clear,
+    /// A person says something to the agent of a running step.
+    Message {
+        step: String,
+        text: String,
+        by: String,
+    },
     #[serde(rename_all = "camelCase")]
     Answer {
         step: String,
@@ -57,7 +63,7 @@ impl Signal {
 
     /// Only a person may send it.
     pub fn is_a_persons(&self) -> bool {
-        matches!(self, Signal::Answer { .. } | Signal::Raise { .. })
+        matches!(self, Signal::Answer { .. } | Signal::Raise { .. } | Signal::Message { .. })
     }
 }
 

@@ -338,6 +338,7 @@ fn how_it_began(run: &Run) -> Option<Value> {
         templates: run.templates.clone(),
         inputs: run.inputs.clone(),
         settings: run.settings.clone(),
+        number: run.number,
     };
     serde_json::to_value(started).ok()
 }

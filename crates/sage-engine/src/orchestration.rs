@@ -7,13 +7,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use sage_core::event::Event;
 use sage_core::run::Run;
 use sage_core::wire::{rfc3339, told};
+use sage_fence::own;
 use serde_json::{Value, json};
 
 use crate::teller::Listener;
@@ -53,7 +54,7 @@ impl OrchestrationLog {
 
     /// The last lines, whole ones only.
     pub fn tail(&self) -> io::Result<String> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match open_regular(&self.path, OFlags::RDONLY) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             other => other?,
         };
@@ -79,7 +80,7 @@ impl OrchestrationLog {
             if own.len() <= MAX_BYTES {
                 return Ok(file);
             }
-            std::fs::rename(&self.path, vfs::with_suffix(&self.path, ".1"))?;
+            own::rename(&self.path, &vfs::with_suffix(&self.path, ".1"))?;
         }
         Err(io::Error::other("the log is always being replaced"))
     }
@@ -89,10 +90,7 @@ impl OrchestrationLog {
         match open_regular(&self.path, flags) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // Only the last one: a project that was removed does not come back.
-                match std::fs::DirBuilder::new().mode(0o700).create(vfs::parent(&self.path)) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                    _ => open_regular(&self.path, flags),
-                }
+                own::make_dir(vfs::parent(&self.path)).and_then(|()| open_regular(&self.path, flags))
             }
             other => other,
         }

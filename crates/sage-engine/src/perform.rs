@@ -5,10 +5,10 @@
 //! ```
 //! Success is a checked outcome: whatever is missing makes the attempt fail, however well the program ended.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
 use sage_core::digest::Digest;
 use sage_core::event::{Aside, End, Estimate, Filtered, PauseReason};
 use sage_core::expr::ResultSchema;
@@ -16,7 +16,7 @@ use sage_core::policy::{Cause, FailureClass, OnUnknown};
 use sage_core::port::{Evaluator, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage};
 use sage_core::run::Output;
 use sage_core::template::{Kind, Operation};
-use sage_fence::Fence;
+use sage_fence::{Fence, own};
 use serde_json::{Value, json};
 
 use crate::blobs::Blobs;
@@ -155,7 +155,17 @@ pub(crate) fn failed(class: FailureClass, message: impl Into<String>) -> End {
 }
 
 impl Attempt {
-    pub async fn perform(mut self) -> Ended {
+    pub async fn perform(self) -> Ended {
+        let (executor, cx) = (self.executor.clone(), self.cx.clone());
+        let call = (self.call.kind == Kind::Agent).then(|| self.call.clone());
+        let ended = self.work().await;
+        if let Some(call) = call {
+            executor.ended(cx, call).await;
+        }
+        ended
+    }
+
+    async fn work(mut self) -> Ended {
         let setup = Some(Cause::Setup);
         match self.facts.input(&self.call.params, &self.blobs) {
             Ok(input) => self.call.input = input,
@@ -322,7 +332,7 @@ impl Attempt {
         let printed = self.checks.output.as_ref().and_then(|_| Content::of(result, Some(&self.log())).ok());
         if let Some(Content::File { path, bytes }) = printed {
             let left = LOG_BYTES.min(bytes);
-            let _ = File::options().write(true).open(path).and_then(|log| log.set_len(left));
+            let _ = own::open(&path, OFlags::WRONLY).and_then(|log| log.set_len(left));
         }
     }
 

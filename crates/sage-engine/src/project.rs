@@ -130,7 +130,11 @@ impl Project {
         self.refuse_links()?;
         self.make_durable(vfs).map_err(unwritable)?;
         self.refuse_strange()?;
-        self.close_to_others().map_err(unwritable)?;
+        // One that came with a clone has the modes of the clone.
+        match sage_fence::own::close_to_others(&self.dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unwritable(error)),
+            _ => {}
+        }
         self.ignore_state(vfs).map_err(unwritable)?;
         // A name of its own: a probe that a crash left behind must not look like an unwritable directory.
         let probe = self.state().join(format!(".probe-{}", ulid::Ulid::generate()));
@@ -156,17 +160,6 @@ impl Project {
         }
         match vfs.create_new(&mark) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// A `.sage` that came with a clone has the modes of the clone.
-    fn close_to_others(&self) -> io::Result<()> {
-        use std::os::unix::fs::PermissionsExt;
-        match std::fs::metadata(&self.dir) {
-            Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
-                std::fs::set_permissions(&self.dir, std::fs::Permissions::from_mode(0o700))
-            }
             _ => Ok(()),
         }
     }

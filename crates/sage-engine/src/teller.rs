@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use sage_core::event::Event;
 use sage_core::run::Run;
+use sage_fence::private;
 
 use crate::inbox::{Inbox, Wake, wake_of};
 use crate::journal;
@@ -191,15 +192,17 @@ impl<L: Listener> Shared<L> {
 }
 
 fn write_mark(path: &Path, seq: u64) -> io::Result<()> {
-    use std::os::unix::fs::{FileExt, OpenOptionsExt};
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
-    file.write_all_at(format!("{seq:020}\n").as_bytes(), 0)
+    use std::os::unix::fs::FileExt;
+    private::open_lock(path)?.write_all_at(format!("{seq:020}\n").as_bytes(), 0)
 }
 
 /// `Some(0)` where it cannot be read: then all of the run is told again.
 fn read_mark(path: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(path).ok()?;
+    const MAX_BYTES: u64 = 64;
+    let text = match private::read_text(path, MAX_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        read => read.unwrap_or_default(),
+    };
     Some(text.trim().parse().unwrap_or(0))
 }
 

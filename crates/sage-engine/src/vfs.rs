@@ -2,7 +2,7 @@
 //! simulated disk with power cuts (`sim::SimFs`) below the very code that runs in production.
 //!
 //! What must stay true:
-//! - files are 0600 and directories 0700 whatever the umask; nothing follows a symlink in the last component;
+//! - files are 0600 and directories 0700 whatever the umask; nothing follows a symlink in any part of a path;
 //! - only regular files are opened, and opening never blocks, whatever was put in a file's place;
 //! - nothing here claims durability by itself: `sync_data`, `sync_all` and `sync_dir` are explicit, and counted.
 
@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-pub use disk::{DiskFs, NotRegular, SyncCounts};
+pub use disk::{DiskFs, SyncCounts};
 pub(crate) use disk::{is_at, make_private, open_regular};
+pub use sage_fence::own::NotRegular;
 
 /// A file system. Paths are taken as they are; relative ones are relative to the process.
 pub trait Vfs: Send + Sync + Debug {

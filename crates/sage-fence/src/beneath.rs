@@ -42,6 +42,23 @@ fn at_once(root: &OwnedFd, inside: &Path, flags: OFlags) -> Option<io::Result<Ow
     }
 }
 
+/// Opens a path none of whose parts may be a link. `None` as above.
+#[cfg(target_os = "linux")]
+pub fn no_links(path: &Path, flags: OFlags, mode: Mode) -> Option<io::Result<OwnedFd>> {
+    use rustix::fs::{CWD, ResolveFlags};
+    use rustix::io::Errno;
+    match rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    {
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        opened => Some(opened.map_err(io::Error::from)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn no_links(_path: &Path, _flags: OFlags, _mode: Mode) -> Option<io::Result<OwnedFd>> {
+    None
+}
+
 #[cfg(not(target_os = "linux"))]
 fn at_once(_root: &OwnedFd, _inside: &Path, _flags: OFlags) -> Option<io::Result<OwnedFd>> {
     None

@@ -11,8 +11,10 @@
 mod beneath;
 mod folder;
 mod links;
+pub mod own;
 pub mod private;
 mod real;
+mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +26,9 @@ use sage_core::fence::{is_private, is_private_entry, protected_part};
 
 pub use folder::{Entry, Folder, syncs};
 pub use links::targets;
-pub use real::real;
 use real::{Walk, broken, walk};
+pub use real::{real, real_dir};
+pub use rules::{has_plain_rules, has_plain_rules_above};
 
 /// Why a path is refused.
 #[derive(Debug, thiserror::Error)]
@@ -237,6 +240,12 @@ impl Fence {
         about.nlink() > 1
             && tokens.into_iter().any(|token| (token.dev(), token.ino()) == (about.dev(), about.ino()))
     }
+}
+
+/// Makes a folder of the project, and its missing parents, through no link. `dir` is a real path.
+pub fn make_folder(dir: &Path) -> io::Result<()> {
+    let inside = dir.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
+    Folder::open(Path::new("/"), inside).map(drop)
 }
 
 fn canonical(path: &Path) -> PathBuf {

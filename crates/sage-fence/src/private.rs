@@ -1,53 +1,68 @@
 //! Files of Sage's own: 0600 in directories of 0700 whatever the umask, replaced as a whole, and never through a
-//! link in the last part of their path.
+//! link on the way (`own`).
 
-use std::fs::{DirBuilder, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 
-const FILE_MODE: u32 = 0o600;
-const DIR_MODE: u32 = 0o700;
+use crate::own;
+pub use crate::own::{
+    create_dir_all, list, make_dir, make_pipe, remove_all, remove_dir, remove_file, rename,
+};
 
-/// Makes a directory and its missing parents.
-pub fn create_dir_all(dir: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> =
-        dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()).collect();
-    missing.into_iter().rev().try_for_each(|dir| match DirBuilder::new().mode(DIR_MODE).create(dir) {
-        // A umask may have taken bits away.
-        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(DIR_MODE)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        Err(error) => Err(error),
-    })
-}
+const FILE_MODE: u32 = 0o600;
 
 /// Opens a file for writing from its beginning, empty.
 pub fn create(path: &Path) -> io::Result<File> {
-    open(path, File::options().write(true).create(true).truncate(true))
+    open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)
 }
 
 /// Makes a file; false if something is there already.
 pub fn create_new(path: &Path, content: &[u8]) -> io::Result<bool> {
-    match open(path, File::options().write(true).create_new(true)) {
+    match open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
         Ok(mut file) => file.write_all(content).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(_) if path.symlink_metadata().is_ok() => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// Opens a file whose content is kept, for a lock on it.
 pub fn open_lock(path: &Path) -> io::Result<File> {
-    open(path, File::options().write(true).create(true).truncate(false))
+    open(path, OFlags::WRONLY | OFlags::CREATE)
 }
 
-fn open(path: &Path, options: &mut std::fs::OpenOptions) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = options.mode(FILE_MODE).custom_flags(flags).open(path)?;
+/// Opens a file to add to its end.
+pub fn append(path: &Path) -> io::Result<File> {
+    open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    let file = own::open(path, flags)?;
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     Ok(file)
+}
+
+/// The content of a file of at most `max_bytes`.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = own::open(path, OFlags::RDONLY)?;
+    let mut bytes = Vec::new();
+    // Counted while reading, too: the file may grow.
+    if file.metadata()?.len() <= max_bytes
+        && file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)? as u64 <= max_bytes
+    {
+        return Ok(bytes);
+    }
+    let message = format!("`{}` is larger than {max_bytes} bytes", path.display());
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
+}
+
+/// As `read`, of a text.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    String::from_utf8(read(path, max_bytes)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Replaces a file as a whole. After a power cut it may be the old one.
@@ -64,11 +79,11 @@ pub fn write_durable(path: &Path, content: &[u8]) -> io::Result<()> {
 
 fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let temporary = temporary(path);
-    let new = open(&temporary, File::options().write(true).create_new(true));
-    let written = new.and_then(|mut file| fill(&mut file)).and_then(|()| std::fs::rename(&temporary, path));
+    let new = open(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
+    let written = new.and_then(|mut file| fill(&mut file)).and_then(|()| rename(&temporary, path));
     if written.is_err() {
         // The first failure is the one worth telling.
-        let _ = std::fs::remove_file(&temporary);
+        let _ = remove_file(&temporary);
     }
     written
 }

@@ -31,6 +31,16 @@ pub fn real(base: &Path, path: &Path) -> io::Result<PathBuf> {
     if walk.is_broken { Err(broken()) } else { Ok(walk.real) }
 }
 
+/// A directory of the user's choice by its real path, also if it does not exist yet: links in it are the user's own.
+pub fn real_dir(dir: &Path) -> PathBuf {
+    let known =
+        dir.ancestors().find_map(|above| Some((above.canonicalize().ok()?, dir.strip_prefix(above).ok()?)));
+    known.map_or_else(
+        || dir.to_path_buf(),
+        |(above, rest)| if rest.as_os_str().is_empty() { above } else { above.join(rest) },
+    )
+}
+
 pub fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "broken link")
 }

@@ -21,7 +21,7 @@ mod words;
 
 pub use finding::{Claim, Finding, Report};
 pub use request::{Before, Request, Trouble};
-pub use verify::Baseline;
+pub use verify::{Baseline, Executed, Stretch, uncommitted};
 pub use walk::{File, Tree};
 pub use words::{share, terms};
 

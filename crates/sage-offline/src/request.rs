@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::verify::Baseline;
+use crate::verify::{Baseline, Executed};
 
 /// One operation on one project.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Request {
     pub run_began_s: Option<u64>,
     /// The project when the run began.
     pub before: Before,
+    /// In a worktree: tests that ran before the run changed something, and at which commit.
+    pub ran: Vec<Executed>,
     /// Why the commands of sage.toml cannot be trusted.
     pub doubt: Option<String>,
     /// Why it is not known where to check.

@@ -1,7 +1,12 @@
 //! The commands in a line or script of a shell, a Makefile's recipe or a package's script, as far as their words show.
 //!
-//! Nothing is expanded or run. Comments are dropped, quoted text is one word, and commands that only print, look or
-//! set something are told apart from those that do the work: `echo "run pytest"` does not run pytest.
+//! Nothing is run, and only variables that the text sets itself are expanded (`variables.rs`). Comments are dropped,
+//! quoted text is one word, and commands that only print, look or set something are told apart from those that do the
+//! work: `echo "run pytest"` does not run pytest.
+
+mod variables;
+
+pub use variables::Variables;
 
 /// One simple command: a program and its arguments, without the words that stand before it.
 pub type Words = Vec<String>;
@@ -65,16 +70,77 @@ pub fn is_shell(program: &str) -> bool {
     SHELLS.contains(&base(program))
 }
 
-fn of_words(words: Words, folder: &str) -> Vec<(String, Words)> {
-    let looks = words.iter().any(|word| word == "command") && words.iter().any(|word| word == "-v");
+/// A program that only prints, looks or sets something; `./test` is a script of the project.
+fn is_idle(word: &str) -> bool {
+    let own = word.contains('/') && !word.starts_with("/bin/") && !word.starts_with("/usr/bin/");
+    word.is_empty() || !own && IDLE.contains(&base(word))
+}
+
+/// The first command of a text that starts something which is not known before it runs: `"$@"`, `sh $t`, `eval`.
+pub fn opaque(text: &str) -> Option<String> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| line.trim_start().trim_start_matches(['@', '-', '+']));
+    let commands: Vec<Words> = lines.flat_map(|line| split_at(line, true)).collect();
+    // `for t in t/*.sh; do sh $t; done` starts what is named there.
+    let loops: Vec<String> = commands.iter().filter_map(loop_variable).collect();
+    let found = commands.into_iter().map(without_before).find(|words| is_opaque(words, &loops));
+    found.map(|words| words.join(" "))
+}
+
+fn loop_variable(words: &Words) -> Option<String> {
+    let [word, name, within, list @ ..] = words.as_slice() else { return None };
+    let is_known = word == "for" && within == "in" && list.iter().all(|item| !item.contains('$'));
+    is_known.then(|| format!("${name}"))
+}
+
+fn is_opaque(words: &Words, loops: &[String]) -> bool {
+    let Some(program) = words.first() else { return false };
+    if is_idle(program) {
+        return false;
+    }
+    let name = base(program).trim_start_matches('$').to_lowercase();
+    let is_known = |word: &String| loops.iter().any(|name| word.trim_start_matches("./") == name);
+    let is_unknown = program.contains('$') && !TOOLS.contains(&name.as_str()) && !is_known(program);
+    let given = words[1..].iter().find(|word| !word.starts_with('-') && !is_known(word));
+    let is_code = !is_shell(program) && words[1..].iter().any(|word| word == "-c" || word == "-e");
+    let runs = is_interpreter(program) && (given.is_some_and(|word| word.contains('$')) || is_code);
+    is_unknown || runs || program == "eval" || program == "xargs"
+}
+
+/// Variables of these names are the tools of these names.
+const TOOLS: &[&str] = &[
+    "cargo", "go", "python", "python3", "npm", "npx", "node", "make", "pytest", "cc", "cxx", "gcc", "mvn",
+    "gradle", "pip", "uv", "poetry", "ruby", "bundle", "php", "composer", "dotnet", "ctest", "cmake",
+    "docker", "rustc", "tox", "nox", "yarn", "pnpm", "jest", "mocha", "bats", "prove",
+];
+
+/// Runs the file that it is given.
+pub fn is_interpreter(program: &str) -> bool {
+    let program = base(program);
+    let known = ["node", "tsx", "ts-node", "deno", "bun", "ruby", "perl", "php", "source", ".", "Rscript"];
+    is_shell(program) || program.starts_with("python") || known.contains(&program)
+}
+
+/// Without words of the shell's grammar and programs that run another one.
+fn without_before(words: Words) -> Words {
     let is_setting = |word: &str| {
         let name = word.split_once('=').map_or("", |(name, _)| name);
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
-    let skipped = words.iter().take_while(|word| BEFORE.contains(&word.as_str()) || is_setting(word)).count();
-    let words: Words = words.into_iter().skip(skipped).collect();
+    let before =
+        |word: &&String| word.as_str() != "xargs" && BEFORE.contains(&word.as_str()) || is_setting(word);
+    let skipped = words.iter().take_while(before).count();
+    words.into_iter().skip(skipped).collect()
+}
+
+fn of_words(words: Words, folder: &str) -> Vec<(String, Words)> {
+    let looks = words.iter().any(|word| word == "command") && words.iter().any(|word| word == "-v");
+    let mut words = without_before(words);
+    if words.first().is_some_and(|word| word == "xargs") {
+        words = without_before(words.split_off(1));
+    }
     let program = words.first().map(|word| base(word).to_string()).unwrap_or_default();
-    if looks || program.is_empty() || IDLE.contains(&program.as_str()) {
+    if looks || words.first().is_none_or(|word| is_idle(word)) {
         return Vec::new();
     }
     // `sh -c "pytest -q"`: the text is a script of its own.
@@ -87,8 +153,12 @@ fn of_words(words: Words, folder: &str) -> Vec<(String, Words)> {
     vec![(folder.to_string(), words)]
 }
 
-/// A line at its separators, outside of quotes.
 fn split(line: &str) -> Vec<Words> {
+    split_at(line, false)
+}
+
+/// A line at its separators, outside of quotes. `keeps`: variables stay what they are.
+fn split_at(line: &str, keeps: bool) -> Vec<Words> {
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -107,7 +177,8 @@ fn split(line: &str) -> Vec<Words> {
                 let name: String = std::iter::from_fn(|| letters.next_if(|c| !")}".contains(*c))).collect();
                 letters.next();
                 // `$(CARGO) test` is most likely cargo's; what it really is, its output shows.
-                word.get_or_insert_default().push_str(&name.to_lowercase());
+                let name = if keeps { format!("${name}") } else { name.to_lowercase() };
+                word.get_or_insert_default().push_str(&name);
             }
             // `2>&1` is one word.
             '&' if word.as_ref().is_some_and(|word| word.ends_with('>')) => {
@@ -174,6 +245,36 @@ mod tests {
         assert_eq!(told("(cd ../a/./b; ./x)", "web"), ["a/b: ./x"]);
         assert_eq!(joined_path("a", "../../b"), "../b");
         assert_eq!(joined_path("a", "/etc/x"), "etc/x");
+    }
+
+    // covers: P4
+    #[test]
+    fn what_is_started_by_a_variable_is_not_known() {
+        for text in [
+            "for t in $(cat list); do sh $t; done",
+            "exec \"$@\"",
+            "$CMD",
+            "cat x | xargs -n1 sh",
+            "eval $x",
+            ". $LIB/x.sh",
+            "python3 -c 'import x'",
+        ] {
+            assert!(opaque(text).is_some(), "{text}");
+        }
+        for text in [
+            "for t in t/*.sh; do sh $t; done",
+            "for t in a b; do ./$t || exit 1; done",
+            "$(CARGO) test",
+            "$VENV/bin/pytest -q",
+            "make -C $DIR test",
+            "echo $x; test -n $y",
+            "sh -c 'pytest'",
+            "x=$(date) ./run.sh",
+            "cd $x && npm test",
+        ] {
+            assert_eq!(opaque(text), None, "{text}");
+        }
+        assert_eq!(told("./test && test -e x && bin/test"), ["./test", "bin/test"]);
     }
 
     #[test]

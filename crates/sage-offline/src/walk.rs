@@ -49,7 +49,7 @@ pub fn has_plain_rules(dir: &Path) -> bool {
         Ok(about) => about.is_file() && about.len() <= MAX_RULE_BYTES,
         Err(_) => true,
     };
-    [".gitignore", ".ignore"].iter().all(is_plain)
+    [".gitignore", ".ignore", ".git/info/exclude"].iter().all(is_plain)
 }
 
 impl Tree {
@@ -63,11 +63,13 @@ impl Tree {
     /// `above`: whether folders above the project say what is ignored, too.
     fn walked(root: &Path, above: bool) -> Tree {
         let mut tree = Tree { root: root.to_path_buf(), ..Tree::default() };
+        let plain = has_plain_rules(root);
         let walk = ignore::WalkBuilder::new(root)
             .require_git(false)
-            .parents(above)
-            .git_ignore(has_plain_rules(root))
-            .ignore(has_plain_rules(root))
+            .parents(above && root.ancestors().all(has_plain_rules))
+            .git_ignore(plain)
+            .ignore(plain)
+            .git_exclude(plain)
             .sort_by_file_name(|a, b| a.cmp(b))
             .filter_entry(|entry| !is_foreign(entry) && has_plain_rules(entry.path()))
             .build();

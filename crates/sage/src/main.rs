@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    sage_agents::begin();
     let mut args = std::env::args_os();
     match args.nth(1) {
         Some(arg) if arg == sage_agents::KEEPER_ARG => sage_agents::keeper_main(args),

@@ -35,6 +35,12 @@ pub(crate) fn painted(text: impl Display) {
     let _ = write!(Out, "{text}");
 }
 
+/// Lines that are clean already. An error: nobody reads them any more.
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> std::io::Result<()> {
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    Out.write_all(text.as_bytes()).and_then(|()| Out.flush())
+}
+
 /// Bytes of a program's output, of a log or a file.
 pub(crate) fn bytes(to_stdout: bool, bytes: &[u8]) -> std::io::Result<()> {
     let clean = || clean_lines(&String::from_utf8_lossy(bytes)).into_owned();
@@ -60,7 +66,9 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     for c in text.chars() {
         // Between strings JSON has only ASCII; in them the controls of ASCII are escaped already.
         match sage_core::diagnostic::is_invisible(c) && c != '\n' {
-            true => out.push_str(&format!("\\u{:04x}", c as u32)),
+            true => {
+                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")))
+            }
             false => out.push(c),
         }
     }
@@ -74,10 +82,13 @@ mod tests {
     // covers: R17
     #[test]
     fn json_is_the_same_without_what_a_terminal_obeys() {
-        let value = serde_json::json!({"a": "\u{1b}[31m\u{9b}2J\u{202e}x\u{7f}\u{200b}\n", "ü": "日本"});
+        let value = serde_json::json!({"a": "\u{1b}[31m\u{9b}2J\u{202e}x\u{7f}\u{200b}\u{e0041}\u{ad}\n", "ü": "日本"});
         let text = format!("{value}\n");
         let escaped = json(&text);
-        assert!(!escaped.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7f}', '\u{200b}']), "{escaped}");
+        assert!(
+            !escaped.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7f}', '\u{200b}', '\u{e0041}', '\u{ad}']),
+            "{escaped}"
+        );
         assert!(escaped.contains("日本") && escaped.contains("\\u202e") && escaped.ends_with("}\n"));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }

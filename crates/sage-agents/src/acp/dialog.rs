@@ -15,11 +15,11 @@ use agent_client_protocol::v1::schema::{
     ClientSessionCapabilities, ContentBlock, ElicitationCapabilities, ElicitationFormCapabilities,
     FileSystemCapabilities, ForkSessionRequest, Implementation, InitializeRequest, InitializeResponse,
     LoadSessionRequest, NewSessionRequest, NoticeCapabilities, PromptRequest, PromptResponse,
-    ResumeSessionRequest, SystemPrompt, TextContent,
+    ResumeSessionRequest, StopReason, SystemPrompt, TextContent,
 };
 use agent_client_protocol::{Agent, Error, ErrorCode, JsonRpcMessage, UntypedMessage};
 use sage_core::policy::FailureClass;
-use sage_core::port::{PromptFile, Refusal, Stop, StopSignal};
+use sage_core::port::{Messages, PromptFile, Refusal, Stop, StopSignal};
 use serde_json::Value;
 
 use super::hear::Ears;
@@ -28,6 +28,7 @@ use super::{auth, content, failure, files, servers};
 use crate::agent::{Conversation, Feed, Order};
 use crate::outcome::Miss;
 use crate::prompt_files::in_words;
+use crate::session::message_text;
 
 /// How long an agent may take to end a turn that was cancelled; then its program is ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -37,6 +38,12 @@ const PING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Plans that are sent back in one turn, at most.
 const PLANS: usize = 10;
+/// Agents that tell only of their last response what it used.
+const LAST_ONLY: &[&str] = &["OpenCode"];
+
+fn text_block(text: impl Into<String>) -> Vec<ContentBlock> {
+    vec![ContentBlock::Text(TextContent::new(text))]
+}
 
 /// How the conversation ended.
 #[derive(Debug)]
@@ -71,6 +78,7 @@ pub struct Dialog<'a> {
     pub stop: StopSignal,
     /// Where copies of the prompt's files are.
     pub scratch: &'a Path,
+    pub messages: &'a Messages,
 }
 
 impl Dialog<'_> {
@@ -80,14 +88,36 @@ impl Dialog<'_> {
             () = self.stop.reached(Stop::Graceful) => return Ok(Said::Stopped(None)),
         };
         match opened {
-            Some((session, agent)) => self.prompt(&session, &agent).await,
+            Some((session, agent)) => self.talk(&session, &agent).await,
             None => Ok(Said::UnknownConversation),
         }
+    }
+
+    /// The order's prompt, then whatever people said while the agent worked on it.
+    async fn talk(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
+        let (text, files) = self.content(agent);
+        self.feed.sent(self.order.system.as_deref().filter(|_| takes_system(agent)), &text);
+        let blocks = text_block(text).into_iter().chain(files).collect();
+        let mut said = self.prompt(session, blocks).await?;
+        while let Said::Answer(response) = &said
+            && response.stop_reason == StopReason::EndTurn
+        {
+            let messages = self.messages.take_last();
+            if messages.is_empty() {
+                break;
+            }
+            self.ears.answered(response);
+            messages.iter().for_each(|message| self.feed.heard(message));
+            said = self.prompt(session, text_block(message_text(&messages))).await?;
+        }
+        Ok(said)
     }
 
     /// The session and what the agent can do; `None` if it does not know the conversation.
     async fn open(&self) -> Result<Option<(String, AgentCapabilities)>, Silence> {
         let agent = self.introduce().await?;
+        let name = agent.agent_info.as_ref().map_or("", |info| info.name.as_str());
+        self.ears.heard().told.last_only = LAST_ONLY.contains(&name);
         let Some(request) = self.session_request(&agent.agent_capabilities)? else {
             return Ok(None);
         };
@@ -259,27 +289,26 @@ impl Dialog<'_> {
         }
     }
 
-    async fn prompt(&self, session: &str, agent: &AgentCapabilities) -> Result<Said, Silence> {
+    async fn prompt(&self, session: &str, blocks: Vec<ContentBlock>) -> Result<Said, Silence> {
         self.ears.ask_now(session);
-        let mut said = self.say(session, self.blocks(agent)).await?;
+        let mut said = self.say(session, blocks).await?;
         // An agent whose plan was not approved may end its turn there; it has another try.
         for _ in 0..PLANS {
             let Some(why) = self.ears.take_refused_plan().filter(|_| matches!(said, Said::Answer(_))) else {
                 break;
             };
             let words = format!("Your plan was not approved: {why}\nMake another one.");
-            said = self.say(session, vec![ContentBlock::Text(TextContent::new(words))]).await?;
+            said = self.say(session, text_block(words)).await?;
         }
         Ok(said)
     }
 
-    /// The prompt, with its files as the agent takes them.
-    fn blocks(&self, agent: &AgentCapabilities) -> Vec<ContentBlock> {
+    /// The text of the prompt with those of its files that are told in words, and the others as blocks.
+    fn content(&self, agent: &AgentCapabilities) -> (String, Vec<ContentBlock>) {
         let blocks = content::blocks(&self.order.files, &agent.prompt_capabilities);
         let as_block = |file: &PromptFile| content::is_block(file, &agent.prompt_capabilities);
         let words = in_words(self.scratch, &self.order.files, as_block);
-        let text = format!("{}{words}", self.prompt_text(takes_system(agent)));
-        [ContentBlock::Text(TextContent::new(text))].into_iter().chain(blocks).collect()
+        (format!("{}{words}", self.prompt_text(takes_system(agent))), blocks)
     }
 
     async fn say(&self, session: &str, blocks: Vec<ContentBlock>) -> Result<Said, Silence> {

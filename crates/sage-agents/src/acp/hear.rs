@@ -5,16 +5,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, CreateElicitationRequest, RequestPermissionRequest, SessionNotification,
-    SessionUpdate,
+    ContentBlock, ContentChunk, CreateElicitationRequest, PromptResponse, RequestPermissionRequest,
+    SessionNotification, SessionUpdate,
 };
 use sage_core::port::{Permission, PermissionAsk, Stage, Usage};
 
 use super::elicit::{self, Form};
 use super::message::Messages;
 use super::permit::{self, Decision};
-use super::tool::{Call, Tools};
-use super::usage::Told;
+use super::tool::{Call, Shown, Tools};
+use super::usage::{self, Told};
 use crate::agent::{Feed, Order, Reach};
 
 /// What came of this turn's prompt.
@@ -27,6 +27,8 @@ pub struct Heard {
     pub messages: Messages,
     pub tools: Tools,
     pub told: Told,
+    /// What prompts before the last one have used.
+    pub earlier: Usage,
     denied: Denied,
     /// Its plan has not been approved yet.
     planning: bool,
@@ -95,6 +97,15 @@ impl<'a> Ears<'a> {
         heard.asked = true;
     }
 
+    /// The agent has answered, and is asked once more.
+    pub fn answered(&self, response: &PromptResponse) {
+        self.close();
+        let mut heard = self.heard();
+        let used = usage::of_turn(Some(response), &heard.told, heard.tools.used).tokens();
+        heard.earlier.add(&used);
+        heard.told.begin_again();
+    }
+
     /// The turn is over: what is still unsaid is said.
     pub fn close(&self) {
         let said = self.heard().messages.pause();
@@ -160,14 +171,17 @@ impl<'a> Ears<'a> {
         let ContentBlock::Text(text) = &chunk.content else { return };
         let id = chunk.message_id.as_ref().map(|id| id.0.as_ref());
         let said = heard.say(id, &text.text);
+        let used = heard.told.piece(chunk);
         drop(heard);
         self.feed.works();
-        self.show(said, None);
+        used.into_iter().for_each(|used| self.feed.usage(used, Stage::Answered));
+        self.show(said, Shown::default());
     }
 
-    fn show(&self, said: Option<String>, tool: Option<(String, String)>) {
+    fn show(&self, said: Option<String>, Shown { call, begun, ended }: Shown) {
         said.iter().for_each(|text| self.feed.text(text));
-        tool.iter().for_each(|(name, what)| self.feed.tool(name, what));
+        begun.iter().for_each(|(name, input)| self.feed.tool(&call, name, input));
+        ended.iter().for_each(|(output, failed)| self.feed.result(&call, output, *failed));
     }
 
     /// Why its last plan was not approved; asked once.
@@ -182,7 +196,7 @@ impl<'a> Ears<'a> {
         heard.questions += 1;
         let (said, id) = (heard.messages.pause(), format!("form-{}", heard.questions));
         drop(heard);
-        self.show(said, None);
+        self.show(said, Shown::default());
         self.feed.works();
         let input = serde_json::to_value(request).unwrap_or_default();
         Some((form, PermissionAsk::of_person(&id, "elicitation", input, inquiry)))
@@ -197,7 +211,7 @@ impl<'a> Ears<'a> {
         let id = format!("{}-{}", call.id, heard.questions);
         let (has_prompt, planning) = (heard.asked, heard.planning);
         drop(heard);
-        self.show(said, None);
+        self.show(said, Shown::default());
         // Some agents ask before they announce the tool call: the prompt must not be sent again.
         if has_prompt {
             self.feed.works();

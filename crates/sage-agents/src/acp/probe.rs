@@ -1,10 +1,10 @@
 //! What can be known about an agent without asking it anything.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use crate::agent::{AgentConfig, Auth, Probe};
+use crate::agent::{AgentConfig, Auth, Probe, question};
+use crate::process::ask_aside;
 
 /// Programs in scripting languages take their time to say even this.
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
@@ -26,12 +26,9 @@ pub async fn probe(config: &AgentConfig) -> Probe {
 /// The first line that it prints; arguments that make it speak the protocol are left out.
 async fn version(program: &Path, config: &AgentConfig) -> Option<String> {
     let script = config.command.get(1).filter(|word| Path::new(word).is_file());
-    let mut command = tokio::process::Command::new(program);
-    command.args(script).arg("--version").envs(&config.env);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(VERSION_PATIENCE, command.output()).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line =
-        text.lines().next().map(str::trim).filter(|line| !line.is_empty() && output.status.success())?;
+    let words = script.map(String::as_str).into_iter().chain(["--version"]);
+    let said = ask_aside(question(config, program, words), VERSION_PATIENCE).await?;
+    let text = said.text();
+    let line = text.lines().next().map(str::trim).filter(|line| !line.is_empty() && said.succeeded())?;
     Some(line.chars().take(100).collect())
 }

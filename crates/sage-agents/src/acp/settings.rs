@@ -51,7 +51,8 @@ impl Offered {
     /// The model that the session has.
     pub fn current_model(&self) -> Option<String> {
         let select = self.select(&SessionConfigOptionCategory::Model);
-        select.map(|(_, select)| select.current_value.to_string()).or_else(|| self.model.clone())
+        let id = select.map(|(_, select)| select.current_value.to_string()).or_else(|| self.model.clone());
+        id.map(|id| model_name(&id).to_string())
     }
 
     /// `None` if the agent leaves no choice of a model.
@@ -120,6 +121,12 @@ impl Offered {
     }
 }
 
+/// Of what Qwen Code writes as `$runtime|openai|gpt-5.4(openai)`.
+fn model_name(id: &str) -> &str {
+    let name = id.rsplit('|').next().unwrap_or(id);
+    name.strip_suffix(')').and_then(|name| name.rsplit_once('(')).map_or(name, |(name, _)| name)
+}
+
 /// The first fit mode that the agent knows, unless it is there already.
 fn better(fit: &[&'static str], current: &str, known: &[String]) -> Option<&'static str> {
     let mode = *fit.iter().find(|mode| known.iter().any(|known| known == *mode))?;
@@ -180,6 +187,9 @@ mod tests {
         assert_eq!(gemini.current_model().as_deref(), Some("pro"));
         assert_eq!(gemini.model("s", "flash").unwrap().0, "session/set_model");
         assert_eq!(Offered::read(&json!({})).model("s", "x"), None);
+        for id in ["$runtime|openai|gpt-5.4(openai)", "gpt-5.4(openai)", "gpt-5.4"] {
+            assert_eq!(model_name(id), "gpt-5.4");
+        }
     }
 
     #[test]

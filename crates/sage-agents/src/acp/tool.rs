@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    Content, ContentBlock, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
 use sage_core::inquiry::Inquiry;
@@ -36,6 +36,19 @@ pub struct Call {
     /// What it does is known, so that it can be shown.
     known: bool,
     shown: bool,
+    /// What it gave, and whether it failed.
+    output: String,
+    ended: Option<bool>,
+}
+
+/// What of a call is worth showing now.
+#[derive(Debug, Default, PartialEq)]
+pub struct Shown {
+    pub call: String,
+    /// The tool and its input, once.
+    pub begun: Option<(String, Value)>,
+    /// What it gave and whether it failed, once.
+    pub ended: Option<(String, bool)>,
 }
 
 impl Tools {
@@ -88,18 +101,35 @@ impl Call {
                 self.paths.push(path);
             }
         }
+        self.output.extend(content.iter().filter_map(text));
+        if self.output.is_empty() {
+            self.output = fields.raw_output.as_ref().and_then(raw_text).unwrap_or_default();
+        }
+        match fields.status {
+            Some(ToolCallStatus::Completed) => self.ended = Some(false),
+            Some(ToolCallStatus::Failed) => self.ended = Some(true),
+            _ => {}
+        }
         let under_way = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
         self.known |= under_way || !is_blank(&self.input);
     }
 
-    /// Once, as soon as there is something to show: the tool and what it does.
-    pub fn show(&mut self) -> Option<(String, String)> {
-        if self.shown || !self.known {
-            return None;
+    /// As soon as there is something to show: the tool and what it does, then what it gave.
+    pub fn show(&mut self) -> Shown {
+        let begins = self.known && !self.shown;
+        self.shown |= begins;
+        let begun = begins.then(|| (self.tool(), self.shown_input()));
+        let ended = self.ended.take().filter(|_| self.shown);
+        let ended = ended.map(|failed| (std::mem::take(&mut self.output), failed));
+        Shown { call: self.id.clone(), begun, ended }
+    }
+
+    /// The title is made for people, where it is more than the tool's name.
+    fn shown_input(&self) -> Value {
+        if self.title.is_empty() || self.title == self.tool() {
+            return self.input.clone();
         }
-        self.shown = true;
-        let what = if self.title == self.tool() { self.input.to_string() } else { self.title.clone() };
-        Some((self.tool(), what))
+        self.title.clone().into()
     }
 
     /// The tool's name; agents that have none for it give it a title.
@@ -161,6 +191,20 @@ fn changed(content: &ToolCallContent) -> Option<&std::path::PathBuf> {
         ToolCallContent::Diff(diff) => Some(&diff.path),
         _ => None,
     }
+}
+
+fn text(content: &ToolCallContent) -> Option<&str> {
+    match content {
+        ToolCallContent::Content(Content { content: ContentBlock::Text(text), .. }) => Some(&text.text),
+        _ => None,
+    }
+}
+
+/// What a tool gave, where the agent tells it only in its own form.
+fn raw_text(output: &Value) -> Option<String> {
+    let named = ["formatted_output", "aggregated_output", "output", "stdout", "error"];
+    let text = output.as_str().or_else(|| named.iter().find_map(|name| output.get(name)?.as_str()))?;
+    Some(text.to_string())
 }
 
 fn is_blank(input: &Value) -> bool {

@@ -30,7 +30,7 @@ use super::{usage, verdict};
 use crate::agent::{Feed, Order, Reach, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::{Miss, exit_code, exit_message};
-use crate::process::Finished;
+use crate::process::{End, Finished};
 use crate::talk::Talk;
 
 /// Time for a program to save what it knows and leave by itself when it is not needed any more.
@@ -161,7 +161,7 @@ async fn connect(
         )
         .on_receive_request(
             async |request: WriteTextFileRequest, responder, _to| {
-                feed.tool("fs/write_text_file", &request.path.to_string_lossy());
+                feed.tool("", "fs/write_text_file", &request.path.to_string_lossy().into());
                 let written = match ears.heard().is_planning() {
                     true => Err(files::refused(&request.path, "your plan has to be approved first".into())),
                     false => files::write(&ears.reach, &request),
@@ -171,7 +171,8 @@ async fn connect(
             on_receive_request!(),
         );
     let ended = client.connect_with(channel, async |to: ConnectionTo<Agent>| {
-        Ok::<_, Error>(Dialog { to, order, feed, ears, stop: stop.clone(), scratch }.hold().await)
+        let messages = &cx.messages;
+        Ok::<_, Error>(Dialog { to, order, feed, ears, stop: stop.clone(), scratch, messages }.hold().await)
     });
     ended.await.unwrap_or(Err(Silence::Gone))
 }
@@ -240,10 +241,15 @@ fn inquiry(
 /// The answer counts, however the program ended afterwards. Without one, its end says why.
 fn settle(said: Result<Said, Silence>, finished: &Finished, ears: &Ears<'_>, order: &Order) -> Turn {
     let heard = ears.heard();
-    let used = |response: Option<&_>| usage::of_turn(response, &heard.told);
+    let used = |response: Option<&_>| {
+        let mut all = heard.earlier.clone();
+        all.add(&usage::of_turn(response, &heard.told, heard.tools.used));
+        all
+    };
     let (answer, usage) = match &said {
         Ok(Said::Answer(response)) => {
-            (verdict::answer(response, &heard, order.schema.is_some()), used(Some(response)))
+            let answer = verdict::answer(response, &heard, order.schema.is_some());
+            (answer.map_err(|miss| timed_out(finished).unwrap_or(miss)), used(Some(response)))
         }
         Ok(Said::Stopped(response)) => (Err(Miss::Stopped), used(response.as_ref())),
         Ok(Said::UnknownConversation) => {
@@ -253,7 +259,15 @@ fn settle(said: Result<Said, Silence>, finished: &Finished, ears: &Ears<'_>, ord
         Err(Silence::Miss(miss)) => (Err(miss.clone()), used(None)),
         Err(silence) => (Err(gone(silence, finished)), used(None)),
     };
+    // A request that was refused uses nothing; where tools were used, others came before it.
+    let refused = usage.is_empty() && !heard.tools.used && answer.as_ref().is_err_and(Miss::is_refusal);
+    let usage = if refused { Usage::none() } else { usage };
     Turn { context_tokens: heard.told.context_tokens, ..Turn::new(answer, usage) }
+}
+
+/// An agent that is told to end because its time is over may still answer that its turn was cancelled.
+fn timed_out(finished: &Finished) -> Option<Miss> {
+    matches!(finished.end, End::TimedOut(_)).then(|| exit_code(&finished.end).err()).flatten()
 }
 
 fn gone(silence: &Silence, finished: &Finished) -> Miss {

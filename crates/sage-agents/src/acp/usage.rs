@@ -5,6 +5,7 @@
 
 use agent_client_protocol::v1::schema;
 use sage_core::port::Usage;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Money and context, as the agent tells them while it works.
@@ -16,18 +17,35 @@ pub struct Told {
     pub context_tokens: Option<u64>,
     /// The model that the session has, where the agent tells.
     pub model: Option<String>,
+    /// What the responses of this turn used, of an agent that tells it with each of them.
+    responses: Usage,
+    /// The agent counts only its last response in what a turn used.
+    pub last_only: bool,
 }
 
 impl Told {
     pub fn update(&mut self, update: &schema::UsageUpdate, asked: bool) {
         self.context_tokens = Some(update.used);
         let dollars = update.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd"));
-        let amount = dollars.map(|cost| cost.amount).filter(|amount| amount.is_finite() && *amount >= 0.0);
-        match amount {
+        let amount = dollars.map(|cost| cost.amount).filter(|amount| amount.is_finite());
+        // Nothing is what opencode tells of a model that it knows no price of.
+        match amount.filter(|amount| *amount > 0.0) {
             Some(amount) if asked => self.cost_usd = Some(amount),
             Some(amount) => self.before_usd = amount,
             None => {}
         }
+    }
+
+    /// Qwen Code tells what a response used with a piece of its text. All of the turn so far, if this is such a piece.
+    pub fn piece(&mut self, chunk: &schema::ContentChunk) -> Option<Usage> {
+        let usage = schema::Usage::deserialize(chunk.meta.as_ref()?.get("usage")?).ok()?;
+        self.responses.add(&classes(&usage));
+        Some(Usage { model: self.model.clone(), ..self.responses.clone() })
+    }
+
+    /// What comes now is of the next answer.
+    pub fn begin_again(&mut self) {
+        self.responses = Usage::default();
     }
 
     pub fn cost_usd(&self) -> Option<f64> {
@@ -35,14 +53,18 @@ impl Told {
     }
 }
 
-/// Of the whole turn.
-pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told) -> Usage {
+/// Of the whole turn; `tools` says whether one was used, after which the model was asked again.
+pub fn of_turn(response: Option<&schema::PromptResponse>, told: &Told, tools: bool) -> Usage {
     let counted = response.and_then(|response| {
         response.usage.as_ref().map(classes).or_else(|| quota(response.meta.as_ref()?.get("quota")?))
     });
-    let counted = counted.unwrap_or_default();
+    let mut counted = counted.unwrap_or_default();
+    if told.responses.total() > counted.total() {
+        counted = told.responses.clone();
+    }
     let model = counted.model.clone().or_else(|| told.model.clone());
-    Usage { cost_usd: told.cost_usd(), model, ..counted }
+    let partial = told.last_only && tools && !counted.is_empty();
+    Usage { cost_usd: told.cost_usd(), model, partial, ..counted }
 }
 
 fn classes(usage: &schema::Usage) -> Usage {
@@ -112,6 +134,33 @@ mod tests {
 
     // covers: R18
     #[test]
+    fn responses_that_tell_their_usage_add_up() {
+        let piece = |text: &str| -> schema::ContentChunk { serde_json::from_str(text).unwrap() };
+        let mut told = Told { model: Some("m".into()), ..Told::default() };
+        assert_eq!(told.piece(&piece(r#"{"content":{"type":"text","text":"hi"}}"#)), None);
+        let used = r#"{"content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":100,"outputTokens":50,
+            "thoughtTokens":20,"cachedReadTokens":30,"totalTokens":150}}}"#;
+        told.piece(&piece(used));
+        let sum = told.piece(&piece(used)).unwrap();
+        let expected = (Some(140), Some(60), Some(60), Some(40), Some("m"));
+        assert_eq!((sum.input, sum.cache_read, sum.output, sum.reasoning, sum.model.as_deref()), expected);
+        let silent: schema::PromptResponse = serde_json::from_str(r#"{"stopReason":"end_turn"}"#).unwrap();
+        assert_eq!(of_turn(Some(&silent), &told, true), sum);
+    }
+
+    // covers: R18
+    #[test]
+    fn the_usage_of_the_last_response_is_not_that_of_a_turn_with_tools() {
+        let answer =
+            r#"{"stopReason":"end_turn","usage":{"totalTokens":3,"inputTokens":2,"outputTokens":1}}"#;
+        let answer: schema::PromptResponse = serde_json::from_str(answer).unwrap();
+        let partial =
+            |last_only, tools| of_turn(Some(&answer), &Told { last_only, ..Told::default() }, tools).partial;
+        assert!(partial(true, true) && !partial(true, false) && !partial(false, true));
+    }
+
+    // covers: R18
+    #[test]
     fn money_is_what_the_prompt_cost_and_only_dollars_are_dollars() {
         let update = |amount: f64, currency: &str| {
             schema::UsageUpdate::new(7, 100).cost(schema::Cost::new(amount, currency))
@@ -123,5 +172,8 @@ mod tests {
         assert_eq!(told.cost_usd(), None);
         told.update(&update(2.5, "USD"), true);
         assert_eq!(told.cost_usd(), Some(0.5));
+        let mut told = Told::default();
+        told.update(&update(0.0, "USD"), true);
+        assert_eq!(told.cost_usd(), None, "no price is known, which is not the same as free");
     }
 }

@@ -28,7 +28,8 @@ pub fn describe(id: &str, tool: &str, input: Value) -> PermissionAsk {
     PermissionAsk { id, tool, kind, paths, command, input, inquiry: None, planning: false }
 }
 
-fn kind(tool: &str) -> AskKind {
+/// What a tool of this name does, as far as it is known.
+pub fn kind(tool: &str) -> AskKind {
     let listed =
         [(READS, AskKind::Read), (WRITES, AskKind::Write), (RUNS, AskKind::Run), (NETWORK, AskKind::Network)];
     listed.iter().find(|(names, _)| names.contains(&tool)).map_or(AskKind::Other, |(_, kind)| *kind)

@@ -42,6 +42,7 @@ pub use reach::Reach;
 pub use recover::{CutTurn, Recovered};
 pub use run::run;
 pub use turn::Turn;
+pub(crate) use version::question;
 pub use version::{Fit, Tested};
 
 use crate::acp::Acp;
@@ -99,6 +100,11 @@ pub trait Agent: Send + Sync {
         None
     }
 
+    /// When it takes in what a person says while it works.
+    fn hears(&self) -> Hears {
+        Hears::AfterTurn
+    }
+
     /// Says the order's prompt and works until the agent has answered.
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn>;
 }
@@ -132,6 +138,28 @@ pub struct Capabilities {
     pub project: bool,
     /// Can be given MCP servers by name.
     pub mcp: bool,
+}
+
+/// When an agent takes in what a person says while it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// With its next request to the model.
+    Now,
+    /// When its turn is over, in another one.
+    AfterTurn,
+    Never,
+}
+
+/// `sessions`: whether conversations can go on in another process.
+pub fn hears(config: &AgentConfig, sessions: bool) -> Hears {
+    match (config.adapter.as_str(), adapter(&config.adapter)) {
+        // Where its script says so.
+        ("fake", _) => Hears::Now,
+        ("acp", Some(_)) => Hears::AfterTurn,
+        (_, Some(agent)) if agent.hears() == Hears::Now => Hears::Now,
+        (_, Some(agent)) if sessions && agent.capabilities().resume => Hears::AfterTurn,
+        _ => Hears::Never,
+    }
 }
 
 /// What is known about an agent on this machine.

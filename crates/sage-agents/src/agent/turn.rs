@@ -1,5 +1,6 @@
 //! How a turn ended, before the session and the engine have judged it.
 
+use sage_core::policy::Cause;
 use sage_core::port::{StepOutcome, Usage};
 use sage_core::secret::Redactor;
 use serde_json::{Map, Value};
@@ -36,6 +37,11 @@ impl Turn {
 
     pub fn missed(miss: Miss) -> Turn {
         Turn::new(Err(miss), Usage::default())
+    }
+
+    /// The agent could not work as it is set up.
+    pub fn did_not_start(&self) -> bool {
+        matches!(self.answer, Err(Miss::Failed { cause: Some(Cause::Setup), .. }))
     }
 
     pub fn redact(&mut self, redactor: &Redactor) {

@@ -2,22 +2,20 @@
 //!
 //! Older ones lack flags and events that the adapters need: they are refused before a run. Newer ones are used.
 
-use std::io::Read;
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::AgentConfig;
+use crate::process::{Spec, ask};
 
 /// For a program that is asked for its version before a run.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Folders above a program in which its package is looked for.
 const PACKAGE_DEPTH: usize = 5;
 const PACKAGE_BYTES: u64 = 1 << 20;
-const ANSWER_BYTES: u64 = 4 << 10;
 
 type Version = [u32; 3];
 
@@ -114,23 +112,8 @@ impl Tested {
     }
 
     fn said(&self, program: &Path, config: &AgentConfig) -> Option<String> {
-        let mut command = Command::new(program);
-        command.arg("--version").envs(&config.env);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let stdout = child.stdout.take()?;
-        let (tell, told) = mpsc::channel();
-        // Ends with the program, or with whatever has inherited its output.
-        std::thread::spawn(move || {
-            let mut text = String::new();
-            let _ = stdout.take(ANSWER_BYTES).read_to_string(&mut text);
-            let _ = tell.send(text);
-        });
-        let text = told.recv_timeout(PATIENCE);
-        // It has ended by itself, or it has had its time.
-        let _ = child.kill();
-        let _ = child.wait();
-        self.in_answer(&text.ok()?)
+        let said = ask(&question(config, program, ["--version"]), PATIENCE).ok()?;
+        self.in_answer(&said.text())
     }
 
     /// `2.1.325 (Claude Code)`, `codex-cli 0.166.0`, `0.61.0`
@@ -140,6 +123,16 @@ impl Tested {
         let version = line.split_whitespace().find(|word| parsed(word).is_some());
         version.filter(|_| is_own).map(str::to_string)
     }
+}
+
+/// For the program of an agent, where this process is.
+pub fn question<S: AsRef<OsStr>>(
+    config: &AgentConfig,
+    program: &Path,
+    words: impl IntoIterator<Item = S>,
+) -> Spec {
+    let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    Spec::new(program, words, &here).with(&config.env)
 }
 
 /// `0.167.0-alpha.2` is `0.167.0`.

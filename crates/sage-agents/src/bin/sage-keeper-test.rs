@@ -63,6 +63,7 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         unknown: false,
         fresh: false,
         feedback: None,
+        messages: Vec::new(),
         keep_output: false,
         files: Vec::new(),
     };
@@ -75,8 +76,10 @@ fn own(project: &Path, script: &str, run: &[&str]) -> std::io::Result<ExitCode> 
         stop: StopSignal::default(),
         nudge: Default::default(),
         questions: Default::default(),
+        messages: Default::default(),
         crowd: Default::default(),
         prices: Default::default(),
+        capped: false,
         progress: Arc::new(|_| {}),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,17 +1,20 @@
 //! What is said to the program: user messages, answers to its questions, requests of ours. One JSON line each.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sage_core::port::Permission;
+use sage_core::port::{Message, Permission};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::session::{message_text, new_id};
 use crate::talk::Mouth;
 
 /// Names of our requests: their answers carry them.
 pub const SERVERS: &str = "sage-servers";
 const INTERRUPT: &str = "sage-interrupt";
+const HOLD: &str = "sage-hold";
 
 #[derive(Debug)]
 pub struct Channel {
@@ -21,7 +24,11 @@ pub struct Channel {
     working: AtomicBool,
     /// It was interrupted only to be told to go on.
     nudging: AtomicBool,
+    /// The prompt is said: what people add comes after it.
+    begun: watch::Sender<bool>,
     over: watch::Sender<bool>,
+    /// Messages of people that it has not begun with, by the id that it tells them by.
+    queued: Mutex<BTreeMap<String, Message>>,
 }
 
 impl Channel {
@@ -30,8 +37,48 @@ impl Channel {
             mouth: Mutex::new(Some(mouth)),
             working: AtomicBool::new(false),
             nudging: AtomicBool::new(false),
+            begun: watch::Sender::new(false),
             over: watch::Sender::new(false),
+            queued: Mutex::default(),
         }
+    }
+
+    /// The order's prompt.
+    pub fn prompt(&self, content: Value) {
+        self.content(content);
+        self.begun.send_replace(true);
+    }
+
+    /// Resolves once the prompt is said.
+    pub async fn begun(&self) {
+        // The sender is ours: it cannot be gone.
+        let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
+    }
+
+    /// A person's message: the program puts it in at the next tool, or begins another turn with it. Gives it back if
+    /// nothing can be said any more.
+    pub fn message(&self, message: Message) -> Result<(), Message> {
+        let mouth = self.mouth();
+        let Some(mouth) = &*mouth else { return Err(message) };
+        let (id, text) = (new_id(), message_text(std::slice::from_ref(&message)));
+        self.queued().insert(id.clone(), message);
+        let line = json!({"type": "user", "uuid": id, "message": {"role": "user", "content": text}});
+        mouth.say(line.to_string());
+        Ok(())
+    }
+
+    /// It has begun with a message.
+    pub fn took(&self, id: &str) -> Option<Message> {
+        self.queued().remove(id)
+    }
+
+    /// Another turn follows: it has not begun with all that was said.
+    pub fn has_queued(&self) -> bool {
+        !self.queued().is_empty()
+    }
+
+    fn queued(&self) -> MutexGuard<'_, BTreeMap<String, Message>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn user(&self, text: &str) {
@@ -67,6 +114,18 @@ impl Channel {
         self.respond(json!({"subtype": "success", "request_id": id, "response": response}));
     }
 
+    /// From now on the program asks before each use of a tool, also of one that is allowed: `Event::Holds`.
+    pub fn hold_tools(&self) {
+        let hooks = json!({"PreToolUse": [{"hookCallbackIds": [HOLD]}]});
+        let request = json!({"subtype": "initialize", "hooks": hooks});
+        self.say(&json!({"type": "control_request", "request_id": HOLD, "request": request}));
+    }
+
+    /// The tool that `id` is about may be used, as far as this is concerned: permission is asked for separately.
+    pub fn pass(&self, id: &str) {
+        self.respond(json!({"subtype": "success", "request_id": id, "response": {}}));
+    }
+
     /// A question that nobody here understands gets an answer, too: it must not hang.
     pub fn refuse(&self, id: &str) {
         self.respond(json!({"subtype": "error", "request_id": id, "error": "not supported"}));
@@ -80,6 +139,10 @@ impl Channel {
     pub fn close(&self) {
         *self.mouth() = None;
         self.over.send_replace(true);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        *self.over.borrow()
     }
 
     pub async fn closed(&self) {

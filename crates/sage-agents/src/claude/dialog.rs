@@ -1,6 +1,7 @@
 //! Listens and answers: every line of the program is told to the feed, remembered, and answered if it asks.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sage_core::port::{Permission, PermissionAsk, Stage, Stop, StopSignal, Usage};
@@ -13,9 +14,11 @@ use super::asks::Asks;
 use super::channel::Channel;
 use super::counted;
 use super::event::{Block, Event, Line, Server};
+use super::gate::Gate;
 use super::home::Subagents;
 use super::planning::Planning;
 use super::prompt;
+use super::shape::Shape;
 use super::transcript::Transcript;
 use crate::agent::{Feed, Order, Reach, answered};
 use crate::attempt::Attempt;
@@ -24,6 +27,8 @@ use crate::session::now_ms;
 
 /// How often servers that are still starting are looked at; the program itself gives them up after a while.
 const SERVER_POLL: Duration = Duration::from_millis(50);
+/// Another turn begins at once.
+const TURN_PATIENCE: Duration = Duration::from_secs(5);
 const GO_ON: &str = "You seem to be stuck and were interrupted. What you have done so far is still there. Go on \
     from there, finish the task and give the final answer.";
 
@@ -34,9 +39,11 @@ pub struct Dialog<'a> {
     prompt: Value,
     feed: &'a Feed,
     reach: Reach,
+    capped: bool,
     stop: StopSignal,
     channel: Arc<Channel>,
     asks: Asks,
+    gate: Gate,
     lines: Lines,
     cap_bytes: usize,
     transcript: Transcript,
@@ -50,6 +57,8 @@ pub struct Dialog<'a> {
     planning: Planning,
     /// It had no plan that anybody has approved when it was last heard.
     plans: bool,
+    /// Turns of the program that have begun.
+    begun: Arc<AtomicUsize>,
 }
 
 impl<'a> Dialog<'a> {
@@ -65,9 +74,11 @@ impl<'a> Dialog<'a> {
             prompt: prompt::content(&order.prompt, &order.files, &attempt.cx.scratch),
             feed,
             reach: Reach::of(attempt, order),
+            capped: attempt.cx.capped,
             stop: attempt.cx.stop.clone(),
             channel: Arc::clone(channel),
             asks: Asks::default(),
+            gate: Gate::new(order.schema.as_ref().filter(|_| attempt.cx.capped).map(Shape::of)),
             lines: Lines::new(cap_bytes),
             cap_bytes,
             transcript: Transcript::new(counted(&order.conversation)),
@@ -78,12 +89,17 @@ impl<'a> Dialog<'a> {
             planning: Planning::of(order),
             plans: order.plans,
             subagents: Subagents::of(&order.config, order.conversation.id(), now_ms()),
+            begun: Arc::default(),
         }
     }
 
     pub fn begin(&mut self) {
+        if self.capped {
+            self.channel.hold_tools();
+        }
+        self.feed.sent(self.order.system.as_deref(), &self.order.prompt);
         if self.order.mcp_servers.is_empty() {
-            return self.channel.content(self.prompt.clone());
+            return self.channel.prompt(self.prompt.clone());
         }
         self.waiting = true;
         self.channel.ask_for_servers();
@@ -123,8 +139,14 @@ impl<'a> Dialog<'a> {
             Event::Init { servers, agents, .. } => self.init(servers, agents),
             Event::Said { blocks, below, .. } => {
                 self.has_subagents |= below;
+                if !below {
+                    self.gate.said(&blocks);
+                }
                 self.said(blocks);
                 self.tell_usage(Stage::Answering);
+            }
+            Event::Results(results) => {
+                results.iter().for_each(|it| self.feed.result(&it.id, &it.text, it.failed));
             }
             Event::Fault(fault) => self.feed.note(&fault.text),
             Event::Retry { fault, delay_ms } => {
@@ -138,13 +160,28 @@ impl<'a> Dialog<'a> {
             Event::Ask { id, tool, input, blocked_path } => {
                 self.asked(&id, tool, input, blocked_path.as_deref())
             }
+            Event::Holds { id } => {
+                self.gate.hold(id);
+                self.release();
+            }
             Event::OtherRequest { id } => self.channel.refuse(&id),
-            Event::Withdrawn { id } => self.asks.withdraw(&id),
+            Event::Took(id) => {
+                self.channel.took(&id).iter().for_each(|message| self.feed.heard(message));
+            }
+            Event::Withdrawn { id } => {
+                self.asks.withdraw(&id);
+                self.gate.withdraw(&id);
+            }
             Event::Servers(servers) => self.servers(servers),
             Event::Result(_) => self.result(),
-            Event::Request(_) => self.tell_usage(Stage::Answering),
+            Event::Request(_) => {
+                self.gate.begins();
+                self.tell_usage(Stage::Answering);
+            }
             Event::Response { goes_on, .. } => {
-                self.tell_usage(if goes_on { Stage::GoesOn } else { Stage::Answered });
+                let last = self.gate.answered();
+                self.tell_usage(if goes_on && !last { Stage::GoesOn } else { Stage::Answered });
+                self.release();
             }
             Event::Allowances(told) => told.into_iter().for_each(|it| self.feed.allowance(it)),
             Event::Limit { .. } | Event::Other => {}
@@ -178,6 +215,22 @@ impl<'a> Dialog<'a> {
         }
     }
 
+    /// Lets tools be used whose response the engine has counted, unless that was one too many.
+    fn release(&mut self) {
+        let held = self.gate.release();
+        if held.is_empty() {
+            return;
+        }
+        self.look();
+        let (counted, channel, stop) = (self.feed.caught_up(), Arc::clone(&self.channel), self.stop.clone());
+        tokio::spawn(async move {
+            counted.await;
+            if stop.get() == Stop::No {
+                held.iter().for_each(|id| channel.pass(id));
+            }
+        });
+    }
+
     fn tell_usage(&mut self, stage: Stage) {
         let seen = self.transcript.seen(self.feed.prices());
         if stage != Stage::Answering || self.told != seen {
@@ -193,9 +246,9 @@ impl<'a> Dialog<'a> {
                     self.planning.says(&text);
                     self.feed.text(&text);
                 }
-                Block::Tool { name, input } => {
+                Block::Tool { id, name, input } => {
                     self.planning.uses(&name, &input);
-                    self.feed.tool(&name, &input);
+                    self.feed.tool(&id, &name, &input);
                 }
             }
         }
@@ -203,6 +256,7 @@ impl<'a> Dialog<'a> {
 
     /// What is missing is known only now: some tokens may be lost by it.
     fn init(&mut self, servers: Vec<Server>, agents: Vec<String>) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         self.channel.set_working();
         let wanted = self.order.agent_type.as_deref();
         self.transcript.unknown_agent = wanted.and_then(|name| agent_type::unknown(name, &agents));
@@ -231,7 +285,7 @@ impl<'a> Dialog<'a> {
             return;
         }
         self.waiting = false;
-        self.channel.content(self.prompt.clone());
+        self.channel.prompt(self.prompt.clone());
     }
 
     fn result(&mut self) {
@@ -242,7 +296,22 @@ impl<'a> Dialog<'a> {
         if self.channel.take_nudge() && aborted && wanted {
             return self.channel.user(GO_ON);
         }
-        self.channel.close();
+        match self.transcript.answered() {
+            Some(turns) if wanted && self.channel.has_queued() => self.wait_for_turn(turns),
+            _ => self.channel.close(),
+        }
+    }
+
+    /// A message that was said begins another turn by itself. A version that does not tell when it begins with one
+    /// has perhaps had it already.
+    fn wait_for_turn(&self, ended: usize) {
+        let (channel, begun) = (Arc::clone(&self.channel), Arc::clone(&self.begun));
+        tokio::spawn(async move {
+            tokio::time::sleep(TURN_PATIENCE).await;
+            if begun.load(Ordering::SeqCst) <= ended {
+                channel.close();
+            }
+        });
     }
 
     /// A server that is disabled or not logged in does not come back by itself either.

@@ -34,6 +34,8 @@ pub enum Event {
         /// A subagent said it.
         below: bool,
     },
+    /// Tools have given their results.
+    Results(Vec<ToolResult>),
     /// The agent's own model begins to answer.
     Request(Counted),
     /// It has answered, and whether it wants a tool and will be asked again.
@@ -60,6 +62,10 @@ pub enum Event {
         input: Value,
         blocked_path: Option<String>,
     },
+    /// It is about to use a tool and waits for a word, where sage asked for that (`Channel::hold_tools`).
+    Holds {
+        id: String,
+    },
     /// A question that is none about a tool.
     OtherRequest {
         id: String,
@@ -67,6 +73,8 @@ pub enum Event {
     Withdrawn {
         id: String,
     },
+    /// It has begun with a message that was said with this id.
+    Took(String),
     /// `None`: this version cannot tell.
     Servers(Option<Vec<Server>>),
     Result(Box<Value>),
@@ -77,7 +85,14 @@ pub enum Event {
 #[derive(Debug)]
 pub enum Block {
     Text(String),
-    Tool { name: String, input: String },
+    Tool { id: String, name: String, input: Value },
+}
+
+#[derive(Debug)]
+pub struct ToolResult {
+    pub id: String,
+    pub text: String,
+    pub failed: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,6 +137,10 @@ fn event(value: &mut Value) -> Event {
         }
         ("assistant", _) if value["is_api_error_message"] == true => Event::Fault(fault(value)),
         ("assistant", _) => said(value),
+        ("command_lifecycle", _) if ["started", "completed"].map(Value::from).contains(&value["state"]) => {
+            Event::Took(text(&value["command_uuid"]))
+        }
+        ("user", _) => Event::Results(results(&value["message"]["content"])),
         ("stream_event", _) => streamed(&value["event"]),
         ("rate_limit_event", _) if value["rate_limit_info"]["status"] == "rejected" => {
             Event::Limit { reset_at_ms: allowance::reset_at_ms(&value["rate_limit_info"]) }
@@ -157,7 +176,10 @@ fn said(value: &Value) -> Event {
     let blocks = blocks.filter_map(|block| match block["type"].as_str()? {
         // What a subagent says is said to its agent.
         "text" if own => Some(Block::Text(text(&block["text"]))),
-        "tool_use" => Some(Block::Tool { name: text(&block["name"]), input: block["input"].to_string() }),
+        "tool_use" => {
+            let (id, name) = (text(&block["id"]), text(&block["name"]));
+            Some(Block::Tool { id, name, input: block["input"].clone() })
+        }
         _ => None,
     });
     let counts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
@@ -166,6 +188,21 @@ fn said(value: &Value) -> Event {
     let (blocks, counted) = (blocks.collect(), Counted::of(message));
     let context_tokens = (own && context > 0).then_some(context);
     Event::Said { blocks, context_tokens, counted, below: !own }
+}
+
+fn results(content: &Value) -> Vec<ToolResult> {
+    let blocks = content.as_array().into_iter().flatten();
+    let result = |block: &Value| ToolResult {
+        id: text(&block["tool_use_id"]),
+        text: match &block["content"] {
+            Value::Array(parts) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+            }
+            other => text(other),
+        },
+        failed: block["is_error"] == true,
+    };
+    blocks.filter(|block| block["type"] == "tool_result").map(result).collect()
 }
 
 fn fault(value: &Value) -> Fault {
@@ -179,8 +216,10 @@ fn fault(value: &Value) -> Fault {
 fn request(value: &mut Value) -> Event {
     let id = text(&value["request_id"]);
     let request = &mut value["request"];
-    if request["subtype"] != "can_use_tool" {
-        return Event::OtherRequest { id };
+    match request["subtype"].as_str() {
+        Some("can_use_tool") => {}
+        Some("hook_callback") => return Event::Holds { id },
+        _ => return Event::OtherRequest { id },
     }
     let (tool, blocked_path) = (text(&request["tool_name"]), request["blocked_path"].as_str());
     let blocked_path = blocked_path.map(str::to_string);

@@ -16,6 +16,7 @@ mod asks;
 mod channel;
 mod dialog;
 mod event;
+mod gate;
 mod home;
 mod judge;
 mod planning;
@@ -38,7 +39,7 @@ use std::time::Duration;
 use sage_core::port::{BoxFuture, Stop, StopSignal};
 
 use crate::agent::{
-    Agent, AgentConfig, Capabilities, Conversation, CutTurn, Feed, Order, Probe, Recovered, Turn,
+    Agent, AgentConfig, Capabilities, Conversation, CutTurn, Feed, Hears, Order, Probe, Recovered, Turn,
 };
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -86,6 +87,10 @@ impl Agent for Claude {
 
     fn chooses_id(&self) -> bool {
         true
+    }
+
+    fn hears(&self) -> Hears {
+        Hears::Now
     }
 
     fn knows(&self, config: &AgentConfig, conversation: &str, _cwd: &Path) -> bool {

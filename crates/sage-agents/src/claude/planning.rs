@@ -40,8 +40,8 @@ impl Planning {
     }
 
     /// It gives its plan with the tool that ends planning.
-    pub fn uses(&mut self, tool: &str, input: &str) {
-        let plan = || serde_json::from_str::<Value>(input).ok()?["plan"].as_str().map(str::to_string);
+    pub fn uses(&mut self, tool: &str, input: &Value) {
+        let plan = || input["plan"].as_str().map(str::to_string);
         if let Some(plan) = Some(tool).filter(|tool| *tool == PLAN_TOOL).and_then(|_| plan()) {
             self.told = plan;
         }
@@ -116,8 +116,8 @@ mod tests {
         };
         planning.says("I would paint");
         assert_eq!(completed(&planning, json!({})), "I would paint");
-        planning.uses(PLAN_TOOL, r#"{"plan": "1. paint"}"#);
-        planning.uses("Bash", r#"{"plan": "no"}"#);
+        planning.uses(PLAN_TOOL, &json!({"plan": "1. paint"}));
+        planning.uses("Bash", &json!({"plan": "no"}));
         assert_eq!(completed(&planning, Value::Null), "1. paint");
         assert_eq!(completed(&planning, json!({"plan": "own"})), "own");
     }

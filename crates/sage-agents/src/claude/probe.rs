@@ -1,13 +1,11 @@
 //! Is Claude Code there, which one, and is it logged in? Nothing is asked of any model.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
-
 use super::home::home;
-use crate::agent::{AgentConfig, Auth, Probe};
+use crate::agent::{AgentConfig, Auth, Probe, question};
+use crate::process::ask_aside;
 
 const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -31,12 +29,9 @@ pub async fn probe(config: &AgentConfig) -> Probe {
 }
 
 async fn version(config: &AgentConfig, program: &Path, args: &[std::ffi::OsString]) -> Option<String> {
-    let mut command = Command::new(program);
-    command.args(args).arg("--version").envs(&config.env);
-    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(VERSION_PATIENCE, command.output()).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.split_whitespace().next().map(str::to_string)
+    let words = args.iter().map(|arg| arg.as_os_str()).chain(["--version".as_ref()]);
+    let said = ask_aside(question(config, program, words), VERSION_PATIENCE).await?;
+    said.text().split_whitespace().next().map(str::to_string)
 }
 
 fn auth(config: &AgentConfig) -> Auth {

@@ -84,6 +84,11 @@ impl Transcript {
         self.endings.iter().rfind(|ending| ending.ok).or(self.endings.last())
     }
 
+    /// How many turns have ended, if the last one did so with an answer.
+    pub fn answered(&self) -> Option<usize> {
+        self.endings.last().filter(|ending| ending.ok).map(|_| self.endings.len())
+    }
+
     /// What was seen so far, with what it costs by the table.
     pub fn seen(&self, prices: &PriceTable) -> Usage {
         self.named(self.tab.usage(prices))

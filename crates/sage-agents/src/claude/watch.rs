@@ -1,4 +1,4 @@
-//! What reaches a running program from outside: a stop, a reminder, and the end of patience.
+//! What reaches a running program from outside: a stop, a reminder, a message, and the end of patience.
 //!
 //! ```text
 //! stop     -> interrupt -> its result -> it ends by itself -> SIGTERM -> (process layer) SIGKILL
@@ -33,6 +33,14 @@ pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel, grace: 
                 }
                 break;
             }
+            () = message(cx, channel) => {
+                for message in cx.messages.take() {
+                    // Closed in between: it is for the next turn.
+                    if let Err(message) = channel.message(message) {
+                        cx.messages.send(message);
+                    }
+                }
+            }
             () = cx.nudge.after(nudges) => {
                 nudges = cx.nudge.count();
                 channel.nudge();
@@ -43,6 +51,15 @@ pub async fn watch(cx: &StepCx, process: &StopSignal, channel: &Channel, grace: 
     cx.stop.reached(Stop::Now).await;
     process.set(Stop::Now);
     std::future::pending().await
+}
+
+/// A person has sent a message, and the program has its prompt. After its end a message is for the next turn.
+async fn message(cx: &StepCx, channel: &Channel) {
+    channel.begun().await;
+    cx.messages.come().await;
+    if channel.is_closed() {
+        std::future::pending().await
+    }
 }
 
 /// In words first: an interrupted turn says what it has used, a killed one does not.

@@ -13,9 +13,9 @@ pub enum Event {
     #[serde(rename = "turn.started")]
     TurnStarted,
     #[serde(rename = "item.started")]
-    ItemStarted { item: Item },
+    ItemStarted { item: Numbered },
     #[serde(rename = "item.completed")]
-    ItemCompleted { item: Item },
+    ItemCompleted { item: Numbered },
     #[serde(rename = "turn.completed")]
     TurnCompleted {
         #[serde(default)]
@@ -37,6 +37,14 @@ pub struct Said {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct Numbered {
+    #[serde(default)]
+    pub id: String,
+    #[serde(flatten)]
+    pub item: Item,
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
     AgentMessage {
@@ -52,6 +60,8 @@ pub enum Item {
         command: String,
         #[serde(default)]
         exit_code: Option<i64>,
+        #[serde(default)]
+        aggregated_output: String,
     },
     McpToolCall {
         #[serde(default)]
@@ -60,6 +70,10 @@ pub enum Item {
         tool: String,
         #[serde(default)]
         arguments: Value,
+        #[serde(default)]
+        result: Value,
+        #[serde(default)]
+        error: Value,
     },
     FileChange {
         #[serde(default)]

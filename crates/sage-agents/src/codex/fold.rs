@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{Refusal, Stage, Usage};
+use serde_json::Value;
 
-use super::event::{Event, Item};
+use super::event::{Event, Item, Numbered};
 use super::retry_log::RetryLog;
 use super::rollout::Rollout;
 use super::trouble::complaint;
@@ -116,6 +117,10 @@ impl<'a> Fold<'a> {
         self.feed.note(text);
     }
 
+    pub fn sent(&self, system: Option<&str>, prompt: &str) {
+        self.feed.sent(system, prompt);
+    }
+
     /// The output is over.
     pub fn end(&mut self) {
         let mut events = Vec::new();
@@ -160,7 +165,7 @@ impl<'a> Fold<'a> {
             // A goal of its own may make codex go on after an end; the last one counts.
             Event::TurnStarted => self.end = None,
             Event::ItemStarted { item } => self.started(&item),
-            Event::ItemCompleted { item } => self.completed(item),
+            Event::ItemCompleted { item: Numbered { id, item } } => self.completed(&id, item),
             Event::TurnCompleted { usage } => self.end = Some(End::Completed(usage)),
             Event::TurnFailed { error } => self.end = Some(End::Failed(error.message)),
             Event::Error(error) => self.complained(error.message),
@@ -168,18 +173,20 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn started(&mut self, item: &Item) {
+    fn started(&mut self, Numbered { id, item }: &Numbered) {
         match item {
-            Item::CommandExecution { command, .. } => self.feed.tool("command", command),
-            Item::McpToolCall { server, tool, arguments } => {
-                self.feed.tool(&format!("{server}.{tool}"), &arguments.to_string());
+            Item::CommandExecution { command, .. } => {
+                self.feed.tool(id, "shell", &Value::String(command.clone()));
+            }
+            Item::McpToolCall { server, tool, arguments, .. } => {
+                self.feed.tool(id, &format!("{server}.{tool}"), arguments);
             }
             _ => self.feed.alive(),
         }
         self.progressed(Stage::GoesOn);
     }
 
-    fn completed(&mut self, item: Item) {
+    fn completed(&mut self, id: &str, item: Item) {
         let stage = match &item {
             Item::AgentMessage { .. } => Stage::Answered,
             Item::Reasoning { .. } => Stage::Answering,
@@ -191,18 +198,26 @@ impl<'a> Fold<'a> {
                 self.answer = Some(text);
             }
             Item::Reasoning { text } => self.feed.note(&text),
-            Item::CommandExecution { exit_code: Some(code), .. } if code != 0 => {
-                self.feed.note(&format!("exit code {code}"));
+            Item::CommandExecution { exit_code, aggregated_output, .. } => {
+                self.feed.result(
+                    id,
+                    &outcome(exit_code, aggregated_output),
+                    exit_code.is_some_and(|code| code != 0),
+                );
+            }
+            Item::McpToolCall { result, error, .. } => {
+                let failed = !error.is_null();
+                self.feed.result(id, &text_of(if failed { &error } else { &result }), failed);
             }
             Item::FileChange { changes } => {
                 for change in changes {
-                    self.feed.tool("patch", &change.path);
+                    self.feed.tool(id, "patch", &Value::String(change.path));
                 }
             }
-            Item::WebSearch { query } => self.feed.tool("web search", &query),
+            Item::WebSearch { query } => self.feed.tool(id, "web search", &Value::String(query)),
             // A warning, often before anything has happened.
             Item::Error { message } => return self.feed.note(&message),
-            Item::CommandExecution { .. } | Item::McpToolCall { .. } | Item::Other => self.feed.alive(),
+            Item::Other => self.feed.alive(),
         }
         self.progressed(stage);
     }
@@ -266,6 +281,26 @@ fn uncounted(told: &str) -> &str {
     counted.and_then(|(_, why)| why.strip_suffix(')')).unwrap_or(told)
 }
 
+/// What a command printed, or how it ended if that says more.
+fn outcome(exit_code: Option<i64>, output: String) -> String {
+    match exit_code {
+        Some(code) if code != 0 && output.trim().is_empty() => format!("exit code {code}"),
+        _ => output,
+    }
+}
+
+/// The text of what an MCP server answered: content blocks, an error, or anything else as JSON.
+fn text_of(answer: &Value) -> String {
+    let blocks = answer["content"].as_array().into_iter().flatten();
+    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    match (texts.as_slice(), answer["message"].as_str()) {
+        ([], Some(message)) => message.to_string(),
+        ([], None) if answer.is_null() => String::new(),
+        ([], None) => answer.to_string(),
+        (texts, _) => texts.join("\n"),
+    }
+}
+
 /// A line that is no event is passed over; without a terminal event there is no success anyway.
 fn parse(line: &[u8]) -> Option<Event> {
     serde_json::from_slice(line).ok()
@@ -278,6 +313,7 @@ mod tests {
     use sage_core::port::{Progress, StepCx, StopSignal};
 
     use super::*;
+    use crate::activity::{Reader, What};
     use crate::agent::News;
 
     /// What a fold told while it read `lines`, and what it is then.
@@ -294,8 +330,10 @@ mod tests {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Default::default(),
+            messages: Default::default(),
             crowd: Default::default(),
             prices: Default::default(),
+            capped: false,
             progress: Arc::new(move |it| {
                 if let Progress::Usage(usage, _) = it {
                     usages.lock().unwrap().push(format!("used {}", usage.total()));
@@ -312,9 +350,12 @@ mod tests {
         fold.end();
         let seen = look(fold);
         let mut told = told.lock().unwrap().clone();
-        told.extend(
-            std::fs::read_to_string(dir.path().join("agent.log")).unwrap().lines().map(str::to_string),
-        );
+        told.extend(Reader::new(dir.path()).read().into_iter().filter_map(|entry| match entry.what {
+            What::Message { text } => Some(text),
+            What::Note { text } => Some(format!("# {text}")),
+            What::Result { failed: true, text, .. } => Some(format!("failed: {text}")),
+            what => what.brief(),
+        }));
         (told, seen)
     }
 
@@ -366,10 +407,10 @@ mod tests {
             "Working",
             "# no metadata",
             "I look.",
-            "> command ls",
-            "# exit code 2",
-            "> patch a.rs",
-            "> s.t {\"a\":1}",
+            "shell ls",
+            "failed: exit code 2",
+            "patch a.rs",
+            "s.t {\"a\":1}",
             "done",
         ];
         assert_eq!(told, expected);

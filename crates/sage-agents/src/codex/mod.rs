@@ -138,6 +138,7 @@ async fn talk(
     let files = in_words(&attempt.cx.scratch, &order.files, |file| file.kind == FileKind::Image);
     let prompt = prompt::of(order, home, &files);
     let stdin = attempt.write("stdin.txt", prompt.text.as_bytes())?;
+    fold.sent(order.system.as_deref().filter(|_| prompt.developer_instructions.is_some()), &prompt.text);
     let logs = retry_log::is_wanted(order, home);
     let (argv, mut env) = (argv::of(attempt, order, &prompt, logs)?, order.environment());
     env.extend(logs.then(retry_log::variable));

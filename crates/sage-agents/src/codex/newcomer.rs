@@ -6,10 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
+use sage_fence::private;
+
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
 
 const FILE: &str = "newcomers.json";
+/// A list of paths.
+const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub struct Watch {
@@ -36,12 +40,13 @@ impl Watch {
         for path in self.missing.iter().filter(|path| path.symlink_metadata().is_ok()) {
             // Placeholders that codex makes for its sandbox are empty; a killed codex leaves them.
             if is_empty(path) {
-                let _ = std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
+                let _ = private::remove_dir(path).or_else(|_| private::remove_file(path));
                 continue;
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let to = self.scratch.join(format!("refused-{}-{name}", moved.len() + 1));
-            std::fs::rename(path, &to).map_err(|error| {
+            // Through no link: the agent may have put one in the place of a folder.
+            private::rename(path, &to).map_err(|error| {
                 Miss::invalid(format!(
                     "the agent made `{}`, and it cannot be moved away: {error}",
                     path.display()
@@ -49,7 +54,7 @@ impl Watch {
             })?;
             moved.push(format!("`{}` (moved to `{}`)", path.display(), to.display()));
         }
-        let _ = std::fs::remove_file(self.scratch.join(FILE));
+        let _ = private::remove_file(&self.scratch.join(FILE));
         if moved.is_empty() {
             return Ok(());
         }
@@ -65,7 +70,7 @@ fn earlier_attempts(scratch: &Path) -> Vec<PathBuf> {
 }
 
 fn read(scratch: &Path) -> Vec<PathBuf> {
-    let text = std::fs::read(scratch.join(FILE)).unwrap_or_default();
+    let text = private::read(&scratch.join(FILE), MAX_BYTES).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

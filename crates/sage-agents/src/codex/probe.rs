@@ -1,13 +1,11 @@
 //! Whether codex is there and may be used. Costs no tokens: nothing is asked of a model.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
-
 use super::{PROGRAM, home};
-use crate::agent::{AgentConfig, Auth, Probe};
+use crate::agent::{AgentConfig, Auth, Probe, question};
+use crate::process::ask_aside;
 
 /// For each question to the program.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -46,8 +44,6 @@ async fn auth(config: &AgentConfig, program: &Path) -> (Auth, Option<String>) {
 
 /// Whether it succeeded, and what it printed.
 async fn ask(config: &AgentConfig, program: &Path, words: &[&str]) -> Option<(bool, String)> {
-    let mut command = Command::new(program);
-    command.args(words).envs(&config.env).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
-    Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    let said = ask_aside(question(config, program, words), PATIENCE).await?;
+    Some((said.succeeded(), said.text()))
 }

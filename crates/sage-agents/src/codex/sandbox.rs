@@ -45,8 +45,11 @@ impl Site<'_> {
             Paths::All if Fence::around(self.project, self.cwd).protects(Path::new(".")) => Vec::new(),
             Paths::All => vec![real(self.cwd)],
             Paths::None => Vec::new(),
+            // One that a link leads out of the project is none.
             Paths::Only(folders) => {
-                folders.iter().map(|folder| real(self.project).join(folder.trim_end_matches('/'))).collect()
+                let fence = Fence::new(self.project);
+                let inside = folders.iter().filter_map(|folder| fence.locate(Path::new(folder)).ok());
+                inside.map(|folder| fence.root().join(folder)).collect()
             }
         }
     }
@@ -135,7 +138,7 @@ impl Rights {
 pub fn make_folders(access: &Access, site: Site<'_>) {
     if let Paths::Only(_) = access.paths {
         for folder in site.writable(access) {
-            let _ = std::fs::create_dir_all(folder);
+            let _ = sage_fence::make_folder(&folder);
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The fake agent's own process: plays one turn of its script, faults included.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use sage_fence::Fence;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::line::{Answer as Permitted, Line};
+use super::line::{Answer as Permitted, Line, Told};
 use super::script::{Fault, Response, Script, Turn};
 use super::server::{self, Answer};
 use crate::complaint::Complaint;
@@ -50,12 +51,15 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         sleep_ms(turn.beat_ms);
         print_line(&Line::Text { text: ".".into() })?;
     }
-    if allowed(turn)? {
+    let mut early = VecDeque::new();
+    let allowed = allowed(turn, &mut early)?;
+    (0..turn.hear).try_for_each(|_| hear(early.pop_front()))?;
+    if allowed {
         for (path, text) in &turn.write {
-            write_file(Path::new(path), text)?;
+            use_tool("Write", json!({"path": path}), || write_file(Path::new(path), text))?;
         }
         if let Some(command) = &turn.run {
-            run_command(command)?;
+            use_tool("Run", json!({"command": command}), || run_command(command))?;
         }
     }
     turn.responses.iter().try_for_each(respond)?;
@@ -66,15 +70,18 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
     }
 }
 
-/// Whether it may write and run. Without anybody who answers (a script played by hand) it goes on.
-fn allowed(turn: &Turn) -> io::Result<bool> {
+/// Whether it may write and run. Without anybody who answers (a script played by hand) it goes on. Messages that come
+/// before the answer are kept in `early`.
+fn allowed(turn: &Turn, early: &mut VecDeque<String>) -> io::Result<bool> {
     let Some(ask) = &turn.ask else { return Ok(true) };
     print_line(&Line::Ask { ask: ask.clone() })?;
-    let mut line = String::new();
-    if io::stdin().read_line(&mut line)? == 0 {
-        return Ok(true);
-    }
-    let answer: Permitted = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let answer: Permitted = loop {
+        let Some(line) = read_line()? else { return Ok(true) };
+        match serde_json::from_str(&line) {
+            Ok(answer) => break answer,
+            Err(_) => early.push_back(line),
+        }
+    };
     let said = match (&answer.message, &answer.input) {
         (Some(message), _) => format!("denied: {message}"),
         (None, Some(input)) => format!("allowed with {input}"),
@@ -82,6 +89,31 @@ fn allowed(turn: &Turn) -> io::Result<bool> {
     };
     print_line(&Line::Text { text: said })?;
     Ok(answer.allow)
+}
+
+/// The end of its input is a message that nobody sends any more.
+fn hear(early: Option<String>) -> io::Result<()> {
+    let line = match early {
+        Some(line) => Some(line),
+        None => read_line()?,
+    };
+    let Some(line) = line else { return Ok(()) };
+    let Told { message } = serde_json::from_str(&line).map_err(io::Error::other)?;
+    print_line(&Line::Heard { text: message.clone() })?;
+    print_line(&Line::Text { text: format!("heard: {message}") })
+}
+
+fn read_line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    Ok((io::stdin().read_line(&mut line)? > 0).then_some(line))
+}
+
+fn use_tool(tool: &str, input: Value, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    print_line(&Line::Tool { tool: tool.into(), input })?;
+    let done = work();
+    let output = done.as_ref().err().map_or_else(|| "done".into(), ToString::to_string);
+    print_line(&Line::ToolResult { tool: tool.into(), output, failed: done.is_err() })?;
+    done
 }
 
 fn respond(response: &Response) -> io::Result<()> {

@@ -12,6 +12,16 @@ pub enum Line {
     Text {
         text: String,
     },
+    /// It writes a file or runs a command.
+    Tool {
+        tool: String,
+        input: Value,
+    },
+    ToolResult {
+        tool: String,
+        output: String,
+        failed: bool,
+    },
     /// Of one response; the sum of these lines is the usage of the attempt.
     Usage(Usage),
     Limits(QuotaSignal),
@@ -19,10 +29,20 @@ pub enum Line {
     Ask {
         ask: Value,
     },
+    /// It has read a message of a person.
+    Heard {
+        text: String,
+    },
     Result {
         result: Value,
     },
     Error(Complaint),
+}
+
+/// A person's message, as the fake agent reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Told {
+    pub message: String,
 }
 
 /// The answer to a question, as the fake agent reads it.

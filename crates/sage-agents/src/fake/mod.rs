@@ -12,34 +12,39 @@ mod script;
 mod server;
 mod transcript;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Permission, Questions, StepOutcome};
+use sage_core::port::{Message, Messages, Permission, Questions, StepOutcome};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 pub use agent::fake_agent_main;
 pub use script::FAULTS;
 
-use crate::agent::describe;
+use crate::activity::Writer;
+use crate::agent::{Feed, describe};
 use crate::attempt::Attempt;
 use crate::outcome::{Miss, exit_code, exit_message};
 use crate::process::Finished;
 use crate::talk::{Mouth, Talk};
 use crate::text_file;
-use line::Answer;
+use line::{Answer, Told};
 use script::Script;
 use transcript::Transcript;
 
 /// `default` is the script of steps that bring none.
 pub async fn run(attempt: &Attempt<'_>, default: Option<&Value>) -> StepOutcome {
     let mut transcript = Transcript::new(attempt.config.output_cap);
-    let finished = match start(attempt, default, &mut transcript).await {
+    Writer::begin(&attempt.cx.scratch);
+    let feed = Feed::new(attempt.cx, &attempt.config.redactor, Box::new(|_| {}));
+    let finished = match start(attempt, default, &feed, &mut transcript).await {
         Ok(finished) => finished,
         Err(miss) => return miss.into(),
     };
-    transcript.end(&*attempt.cx.progress);
+    attempt.cx.messages.close();
+    transcript.end(&feed);
     match judge(&finished, &transcript) {
         Ok(result) => StepOutcome::Succeeded { result, usage: transcript.usage },
         Err(miss) => {
@@ -52,12 +57,15 @@ pub async fn run(attempt: &Attempt<'_>, default: Option<&Value>) -> StepOutcome 
 async fn start(
     attempt: &Attempt<'_>,
     default: Option<&Value>,
+    feed: &Feed,
     transcript: &mut Transcript,
 ) -> Result<Finished, Miss> {
     let prompt = attempt.params().text("prompt")?.unwrap_or_default();
+    feed.sent(attempt.params().text("system")?, prompt);
     let script = Script::parse(&script(attempt, default)?).map_err(Miss::invalid)?;
     let script = script.for_prompt(prompt).map_err(Miss::invalid)?;
-    let asks = script.turn(attempt.call.attempt).ask.is_some();
+    let turn = script.turn(attempt.call.attempt);
+    let talks = turn.ask.is_some() || turn.hear > 0;
     let script = attempt.write("script.json", script.text().as_bytes())?;
     let argv: Vec<OsString> = vec![
         attempt.config.keeper.clone().into(),
@@ -69,20 +77,35 @@ async fn start(
     ];
     let mut env = attempt.params().env("env")?;
     env.push((agent::PROJECT.into(), attempt.cx.project.clone().into()));
-    if !asks {
-        let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, &*attempt.cx.progress);
+    if !talks {
+        attempt.cx.messages.close();
+        let mut on_stdout = |chunk: &[u8]| transcript.push(chunk, feed);
         // The transcript keeps what is needed; the raw output is in the log.
         return attempt.run(argv, env, None, 0, &mut on_stdout).await;
     }
     let (talk, mouth) = Talk::open(attempt)?;
     let mut answering = JoinSet::new();
     let mut on_stdout = |chunk: &[u8]| {
-        transcript.push(chunk, &*attempt.cx.progress);
+        transcript.push(chunk, feed);
         for ask in transcript.asks.drain(..) {
             answering.spawn(pass_on(attempt.cx.questions.clone(), ask, mouth.clone()));
         }
     };
-    attempt.converse(argv, env, talk, &mut on_stdout).await
+    let mut passing = std::pin::pin!(pass_messages_on(&attempt.cx.messages, mouth.clone()));
+    tokio::select! {
+        finished = attempt.converse(argv, env, talk, &mut on_stdout) => finished,
+        never = &mut passing => match never {},
+    }
+}
+
+/// What people say to it, as long as it runs.
+async fn pass_messages_on(messages: &Messages, mouth: Mouth) -> Infallible {
+    loop {
+        messages.come().await;
+        for Message { text, .. } in messages.take() {
+            mouth.say(serde_json::json!(Told { message: text }).to_string());
+        }
+    }
 }
 
 /// Asks in the agent's name and tells it the answer.

@@ -17,7 +17,7 @@ pub struct Script {
     written: Vec<Value>,
 }
 
-/// What one attempt does, in this order: limits, server, delay, beats, ask, write, run, responses, say,
+/// What one attempt does, in this order: limits, server, delay, beats, ask, hear, write, run, responses, say,
 /// usage, then fault or result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -47,6 +47,8 @@ pub struct Turn {
     pub write: BTreeMap<String, String>,
     pub run: Option<String>,
     pub ask: Option<Value>,
+    /// Waits for so many messages of a person and says what it heard.
+    pub hear: u32,
     /// Claims for a synthesis; they become a field of the result.
     pub claims: Option<Value>,
     pub fault: Option<Fault>,

@@ -7,7 +7,7 @@
 //! GET /__log                        POST /__reset          for whoever wrote the script
 //! ```
 
-use std::convert::Infallible;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,6 +33,18 @@ use super::wire::{Exchange, Wire};
 
 /// A conversation with pictures fits; a mistake does not fill the memory.
 const REQUEST_BYTES: usize = 64 << 20;
+
+/// The script closes the connection without an answer.
+#[derive(Debug)]
+struct HungUp;
+
+impl fmt::Display for HungUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the script hangs up")
+    }
+}
+
+impl std::error::Error for HungUp {}
 
 /// What all connections share.
 #[derive(Debug)]
@@ -108,62 +120,67 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let _ = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |request| {
         let state = state.clone();
-        async move { Ok::<_, Infallible>(handle(&state, request).await) }
+        async move { handle(&state, request).await.ok_or(HungUp) }
     });
     // It ends with an error when the script or the client hangs up.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn handle(state: &Arc<State>, request: Request<Incoming>) -> Response<Answer> {
+/// `None` where the script wants no answer.
+async fn handle(state: &Arc<State>, request: Request<Incoming>) -> Option<Response<Answer>> {
     let (head, body) = request.into_parts();
     let bytes = match Limited::new(body, REQUEST_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) => return json_response(413, &json!({"error": {"message": error.to_string()}})),
+        Err(error) => return Some(json_response(413, &json!({"error": {"message": error.to_string()}}))),
     };
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     let target = head.uri.path_and_query().map_or_else(|| head.uri.path(), |path| path.as_str());
     match (&head.method, head.uri.path()) {
-        (&Method::GET, "/__log") => return json_response(200, &state.log.entries().into()),
-        (&Method::POST, "/__reset") => return reset(state, &body),
+        (&Method::GET, "/__log") => return Some(json_response(200, &state.log.entries().into())),
+        (&Method::POST, "/__reset") => return Some(reset(state, &body)),
         _ => state.log.record(head.method.as_str(), target, &head.headers, &body),
     }
-    match (&head.method, head.uri.path()) {
+    Some(match (&head.method, head.uri.path()) {
         (&Method::GET | &Method::HEAD, "/") => json_response(200, &json!({"ok": true})),
         (&Method::GET, path) if path.ends_with("/models") => json_response(200, &models()),
         (&Method::POST, path) if path.ends_with("/messages/count_tokens") => {
             json_response(200, &json!({"input_tokens": (bytes.len() / 4).max(1)}))
         }
         (&Method::POST, path) => match Wire::of(path) {
-            Some(wire) => answer(state, wire, path, &body).await,
+            Some(wire) => return answer(state, wire, path, &body).await,
             None => not_found(path),
         },
         (_, path) => not_found(path),
-    }
+    })
 }
 
-async fn answer(state: &Arc<State>, wire: Wire, path: &str, request: &Value) -> Response<Answer> {
+async fn answer(state: &Arc<State>, wire: Wire, path: &str, request: &Value) -> Option<Response<Answer>> {
     if !request.is_object() {
         let problem =
             Problem { message: Some("the request is not a JSON object".into()), ..Problem::default() };
-        return json_response(400, &wire.error(400, &problem));
+        return Some(json_response(400, &wire.error(400, &problem)));
     }
     let turn = match state.next_turn(request) {
         Ok(turn) => turn,
         Err(message) => {
             let problem = Problem { message: Some(message), ..Problem::default() };
-            return json_response(500, &wire.error(500, &problem));
+            return Some(json_response(500, &wire.error(500, &problem)));
         }
     };
     tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;
     if let Some(hang) = turn.hang {
         hang_on(hang).await;
     }
-    let mut response = match turn.status {
-        Some(status) => {
+    if turn.close {
+        return None;
+    }
+    let mut response = match (turn.status, &turn.raw) {
+        (Some(status), _) => {
             let body = turn.body.clone().unwrap_or_else(|| wire.error(status, &turn.error));
             json_response(status, &body)
         }
-        None => respond(state, wire, Wire::is_streamed(path, request), request, &turn),
+        (None, Some(raw)) => response(200, "text/event-stream", Either::Left(Full::new(raw.clone().into()))),
+        (None, None) => respond(state, wire, Wire::is_streamed(path, request), request, &turn),
     };
     for (name, value) in &turn.headers {
         // Checked when the script was read; a placeholder may have put something else in.
@@ -171,7 +188,7 @@ async fn answer(state: &Arc<State>, wire: Wire, path: &str, request: &Value) -> 
             response.headers_mut().insert(name, value);
         }
     }
-    response
+    Some(response)
 }
 
 fn respond(state: &Arc<State>, wire: Wire, streamed: bool, request: &Value, turn: &Turn) -> Response<Answer> {

@@ -32,6 +32,10 @@ pub struct Turn {
     pub body: Option<Value>,
     /// Of any answer, also of a good one.
     pub headers: BTreeMap<String, String>,
+    /// The whole body of an answer with status 200, as it is: no event, half of one, or none of this protocol.
+    pub raw: Option<String>,
+    /// The connection is closed without an answer.
+    pub close: bool,
     pub midstream_error: Option<String>,
     pub failed: Option<String>,
     pub drop: bool,
@@ -100,7 +104,7 @@ pub enum Exhausted {
     Error,
 }
 
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 26] = [
     "text",
     "thinking",
     "reasoning",
@@ -118,6 +122,8 @@ const FIELDS: [&str; 24] = [
     "code",
     "body",
     "headers",
+    "raw",
+    "close",
     "midstreamError",
     "failed",
     "drop",
@@ -155,6 +161,8 @@ impl Turn {
             "code" => self.error.code = read(value)?,
             "body" => self.body = Some(value.clone()),
             "headers" => self.headers = headers(value)?,
+            "raw" => self.raw = read(value)?,
+            "close" => self.close = read(value)?,
             "midstream_error" => self.midstream_error = read(value)?,
             "failed" => self.failed = read(value)?,
             "drop" => self.drop = read(value)?,

@@ -71,7 +71,7 @@ impl Wire {
                 let kind = problem.kind.as_deref().or(problem.code.as_deref());
                 anthropic::error(kind.unwrap_or(anthropic::error_type(status)), &message)
             }
-            Wire::Responses | Wire::Chat => openai_error(problem, &message),
+            Wire::Responses | Wire::Chat => openai_error(status, problem, &message),
             Wire::Gemini => {
                 let kind = problem.kind.as_deref().unwrap_or(gemini::error_type(status));
                 gemini::error(status, kind, &message)
@@ -81,8 +81,13 @@ impl Wire {
 }
 
 /// A single name stands for type and code, as `insufficient_quota` does in earnest.
-fn openai_error(problem: &Problem, message: &str) -> Value {
-    let kind = problem.kind.as_deref().or(problem.code.as_deref()).unwrap_or("server_error");
+fn openai_error(status: u16, problem: &Problem, message: &str) -> Value {
+    let usual = match status {
+        429 => "rate_limit_exceeded",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    };
+    let kind = problem.kind.as_deref().or(problem.code.as_deref()).unwrap_or(usual);
     let code = problem.code.as_deref().or(problem.kind.as_deref());
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
 }

@@ -60,7 +60,7 @@ impl Letter {
     /// Nobody shall begin with what is not wanted any more.
     pub fn take_back(&self) {
         // Gone already is as good; what cannot be removed is only read in vain.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = private::remove_file(&self.path);
     }
 }
 

@@ -8,8 +8,6 @@ use sage_core::port::StepCall;
 use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
-use crate::text_file;
-
 /// An order is one prompt.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -39,7 +37,8 @@ pub struct Memory {
 impl Memory {
     pub fn open(dir: Option<&Path>, call: &StepCall) -> Memory {
         let file = dir.map(|dir| dir.join("foreign.json"));
-        let text = file.as_ref().and_then(|file| text_file::read(file, MAX_BYTES).ok()).unwrap_or_default();
+        let text =
+            file.as_ref().and_then(|file| private::read_text(file, MAX_BYTES).ok()).unwrap_or_default();
         let known: Kept = serde_json::from_str(&text).unwrap_or_default();
         let work = format!("{}/{}/{}", call.run, call.path, call.key);
         let goes_on = call.unknown && known.work == work;
@@ -115,6 +114,7 @@ mod tests {
             unknown,
             fresh: false,
             feedback: None,
+            messages: Vec::new(),
             keep_output: false,
             files: Vec::new(),
         }

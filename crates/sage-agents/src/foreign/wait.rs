@@ -69,7 +69,9 @@ impl Waiting<'_> {
             let last = self.wakes.last(&self.session).await;
             self.memory.begin(last.map_err(|why| Miss::failed(FailureClass::Transient, why))?);
         }
-        self.send(&self.first_body())?;
+        let body = self.first_body();
+        self.feed.sent(None, &body);
+        self.send(&body)?;
         self.feed.note(&format!("the order is in {}", self.letter.path().display()));
         let (mut limit, mut idle) = (self.limit(), self.idle());
         loop {

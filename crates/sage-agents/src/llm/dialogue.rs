@@ -1,7 +1,7 @@
 //! One turn of the agent: ask, let tools be used, ask again, until there is an answer.
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{FileKind, PromptFile, Stage, Usage};
+use sage_core::port::{FileKind, Message, PromptFile, Stage, Usage};
 use sage_core::price::{Bill, Of};
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ use crate::attempt::Attempt;
 use crate::command::unfenced;
 use crate::outcome::Miss;
 use crate::prompt_files::in_words;
+use crate::session::message_text;
 
 /// Answers of the model in one turn of the agent, where nobody says otherwise: an end to going round in circles.
 const MAX_TURNS: u32 = 50;
@@ -80,9 +81,12 @@ impl<'a> Dialogue<'a> {
         let words = in_words(&self.attempt.cx.scratch, files, |file| file.kind != FileKind::Text);
         let others: Vec<PromptFile> =
             files.iter().filter(|file| file.kind != FileKind::Text).cloned().collect();
-        self.history.say(&format!("{}{words}", self.order.prompt), &others);
+        let text = format!("{}{words}", self.order.prompt);
+        self.feed.sent(self.order.system.as_deref(), &text);
+        self.history.say(&text, &others);
         let most = self.order.max_turns.unwrap_or(MAX_TURNS).max(1);
         for _ in 0..most {
+            self.hear(self.attempt.cx.messages.take());
             self.save();
             let reply = self.exchange(&http, &mut patience).await?;
             self.history.add(reply.entries.iter().cloned());
@@ -90,7 +94,12 @@ impl<'a> Dialogue<'a> {
             self.save();
             if let Some(answer) = self.conclude(&reply)? {
                 self.leave_off(&reply.calls);
-                return Ok(answer);
+                let messages = self.attempt.cx.messages.take_last();
+                if messages.is_empty() {
+                    return Ok(answer);
+                }
+                self.hear(messages);
+                continue;
             }
             self.use_tools(&reply.calls, &http, &mut patience).await?;
         }
@@ -215,13 +224,15 @@ impl<'a> Dialogue<'a> {
             let result = match &call.input {
                 Err(why) => Err(why.clone()),
                 Ok(input) => {
-                    feed.tool(&call.name, &input.to_string());
+                    feed.tool(&call.id, &call.name, input);
                     let working = self.tools.call(&call.name, input);
-                    if call.name == ASK_PERSON {
-                        line.wait_for_person(working).await?
-                    } else {
-                        line.wait(working).await?
-                    }
+                    let result = match call.name == ASK_PERSON {
+                        true => line.wait_for_person(working).await?,
+                        false => line.wait(working).await?,
+                    };
+                    let (Ok(text) | Err(text)) = &result;
+                    feed.result(&call.id, text, result.is_err());
+                    result
                 }
             };
             line.moved();
@@ -231,6 +242,14 @@ impl<'a> Dialogue<'a> {
             self.history.add(endpoint.api.results(&answered));
         }
         Ok(())
+    }
+
+    /// What people said meanwhile comes with the next request.
+    fn hear(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.history.say(&message_text(&messages), &[]);
+            messages.iter().for_each(|message| self.feed.heard(message));
+        }
     }
 
     /// A conversation that cannot be kept costs a reload some day; the turn goes on.

@@ -15,7 +15,6 @@ use serde_json::Value;
 use super::reply::{Answered, Call};
 use super::wire::Api;
 use crate::agent::{Conversation, Order};
-use crate::text_file;
 
 /// Raised when an older sage could not read it any more.
 const VERSION: u32 = 1;
@@ -116,12 +115,14 @@ fn load(dir: Option<&Path>, id: &str, api: Api) -> Result<Vec<Value>, Lost> {
     let dir = dir.filter(|_| plain && !id.is_empty()).ok_or_else(|| lost("is nowhere kept".into()))?;
     let own = dir.join(name(id));
     let beside = || {
-        let sessions = dir.parent()?.read_dir().ok()?.flatten();
-        sessions.map(|session| session.path().join(name(id))).find(|path| path.exists())
+        let sessions = dir.parent()?;
+        let all = private::list(sessions).ok()?.into_iter();
+        all.map(|session| sessions.join(session.name).join(name(id))).find(|path| path.exists())
     };
     let path =
         if own.exists() { own } else { beside().ok_or_else(|| lost("is not there any more".into()))? };
-    let text = text_file::read(&path, MAX_BYTES).map_err(|error| lost(format!("cannot be read: {error}")))?;
+    let text =
+        private::read_text(&path, MAX_BYTES).map_err(|error| lost(format!("cannot be read: {error}")))?;
     let saved: Saved = serde_json::from_str(&text).map_err(|error| lost(format!("is damaged: {error}")))?;
     if saved.v > VERSION {
         return Err(lost("was written by a newer sage".into()));

@@ -35,7 +35,7 @@ use sage_core::port::{BoxFuture, Usage};
 
 pub use tools::{MoreTools, ToolBox, ToolSpec, Toolboxes};
 
-use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Order, Probe, Reach, Turn};
+use crate::agent::{Agent, AgentConfig, Auth, Capabilities, Feed, Hears, Order, Probe, Reach, Turn};
 use crate::attempt::Attempt;
 use dialogue::Dialogue;
 use endpoint::Endpoint;
@@ -80,6 +80,10 @@ impl Agent for Llm {
 
     fn chooses_id(&self) -> bool {
         true
+    }
+
+    fn hears(&self) -> Hears {
+        Hears::Now
     }
 
     fn turn<'a>(&'a self, attempt: &'a Attempt<'a>, order: &'a Order, feed: &'a Feed) -> BoxFuture<'a, Turn> {

@@ -85,7 +85,7 @@ struct Made(Option<PathBuf>);
 impl Drop for Made {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            let _ = std::fs::remove_dir_all(path);
+            let _ = sage_fence::private::remove_all(path);
         }
     }
 }
@@ -110,7 +110,8 @@ impl Hub {
             let seat = Seat { name: name.clone(), server, width, slot: tokio::sync::Mutex::default() };
             (name, seat)
         };
-        let own = || std::env::temp_dir().join(format!("sage-{}", ulid::Ulid::generate()));
+        let temporary = || std::env::temp_dir().canonicalize().unwrap_or_else(|_| std::env::temp_dir());
+        let own = || temporary().join(format!("sage-{}", ulid::Ulid::generate()));
         Hub {
             seats: config.servers.into_iter().map(seat).collect(),
             untrusted: config.untrusted,

@@ -18,7 +18,6 @@ use serde_json::Value;
 use super::difference::difference;
 use super::server::Lifecycle;
 use super::tool::Tool;
-use crate::text_file;
 
 const VERSION: u32 = 1;
 /// Definitions of thousands of tools.
@@ -181,7 +180,7 @@ fn load(path: &Path, key: Option<&Key>) -> Result<Pinned, String> {
             "`{path}` says which tools are trusted and cannot be read: {why}; to trust them anew: rm {path}"
         )
     };
-    let text = match text_file::read(path, MAX_BYTES) {
+    let text = match private::read_text(path, MAX_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pinned::default()),
         Err(error) => return Err(unread(error.to_string())),

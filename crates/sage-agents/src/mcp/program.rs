@@ -13,6 +13,7 @@ use rmcp::service::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use sage_core::policy::FailureClass;
 use sage_core::secret::Redactor;
+use sage_fence::private;
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 
 use super::answer::ToolFailure;
@@ -65,7 +66,7 @@ impl Program {
             ToolFailure::new(class_of_io(&error), message)
         })?;
         let spec = spec(server, workshop, &pipe.path.0);
-        let log = sage_fence::private::create(&workshop.scratch.join(format!("{name}.log"))).ok();
+        let log = private::create(&workshop.scratch.join(format!("{name}.log"))).ok();
         let started =
             Resident::start(&workshop.keeper, &spec, None, log, workshop.log_bytes, &workshop.redactor);
         let (resident, stdout) = started.map_err(|error| {
@@ -168,19 +169,18 @@ struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = private::remove_file(&self.0);
     }
 }
 
 /// Removes the pipes of those who were killed while a server started.
 fn clear(scratch: &Path) {
-    for entry in std::fs::read_dir(scratch).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let made = entry.metadata().and_then(|metadata| metadata.modified());
+    for path in private::list(scratch).unwrap_or_default().into_iter().map(|it| scratch.join(it.name)) {
+        let made = path.symlink_metadata().and_then(|metadata| metadata.modified());
         let old =
             made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age > LEFT_BEHIND));
         if old && path.extension().is_some_and(|extension| extension == "pipe") {
-            let _ = std::fs::remove_file(path);
+            let _ = private::remove_file(&path);
         }
     }
 }

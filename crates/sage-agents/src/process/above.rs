@@ -10,6 +10,8 @@
 //! at one of another user. Root in a pid namespace of its own can escape this. Outside Linux there is no `/proc`, and
 //! the variable is all there is.
 
+use std::sync::OnceLock;
+
 use super::mark;
 
 /// The variable that names a step to its programs.
@@ -36,10 +38,20 @@ impl std::fmt::Display for Above {
     }
 }
 
+/// Whether this process had the mark before it set its own.
+static MARKED: OnceLock<bool> = OnceLock::new();
+
+/// The beginning of the binary: it takes the mark itself, so that whatever it starts has it, in whatever way.
+pub fn begin() {
+    MARKED.get_or_init(mark::is_set);
+    mark::set();
+}
+
 /// `None` if this process was started by a person, or by something that has nothing to do with Sage.
 pub fn above() -> Option<Above> {
     let own = std::env::var(STEP).ok().filter(|step| !step.is_empty());
-    own.map(Above::Step).or_else(|| chain::above(None)).or_else(|| mark::is_set().then_some(Above::Program))
+    let marked = || MARKED.get().copied().unwrap_or_else(mark::is_set).then_some(Above::Program);
+    own.map(Above::Step).or_else(|| chain::above(None)).or_else(marked)
 }
 
 #[cfg(not(target_os = "linux"))]

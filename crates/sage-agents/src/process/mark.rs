@@ -3,6 +3,7 @@
 //! The kernel stopped enforcing `RLIMIT_LOCKS` in 2.4 but still hands it down to every child, through namespaces,
 //! new sessions and `exec`. An unprivileged process can lower a hard limit and cannot raise it: that needs
 //! `CAP_SYS_RESOURCE` outside of all user namespaces. Neither a hidden `/proc` nor a new pid namespace removes it.
+//! Every process of Sage takes it when it begins (`begin` in above.rs), and keepers once more.
 
 /// Any finite limit is the mark, since a program could lower it further.
 #[cfg(target_os = "linux")]

@@ -24,6 +24,8 @@ use super::spawn::{Spec, spawn};
 /// A report is one short line.
 const REPORT_BYTES: usize = 4 * 1024;
 const CHUNK_BYTES: usize = 8 * 1024;
+/// The pipe ends with the tree that writes to it; anything else is not waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Resident {
@@ -46,10 +48,12 @@ impl Resident {
         let mut spawned = spawn(keeper, spec, inherited.into_iter())?;
         let (living, alive) = watch::channel(true);
         let stderr = Arc::new(Mutex::new(Capture::new(0, log, log_bytes)));
-        tokio::spawn(drain(spawned.stderr, Arc::clone(&stderr), redactor.stream()));
+        let drained = tokio::spawn(drain(spawned.stderr, Arc::clone(&stderr), redactor.stream()));
         tokio::spawn(async move {
             // Whatever it says about it: nobody waits for a keeper twice.
             let _ = spawned.keeper.wait().await;
+            // Its last words may still be in the pipe.
+            let _ = tokio::time::timeout(LAST_WORDS, drained).await;
             let _ = living.send(false);
         });
         Ok((Resident { lifeline: spawned.lifeline, alive, stderr }, spawned.stdout))

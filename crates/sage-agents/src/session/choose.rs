@@ -12,7 +12,7 @@
 //! | a session of another agent                  | `<name>-<agent>`, told what is known there (reload)    |
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Continuity, Progress, StepCall};
+use sage_core::port::{Continuity, Message, Progress, StepCall};
 
 use super::chosen::Chosen;
 use super::opened::Opened;
@@ -20,7 +20,7 @@ use super::record::{Record, TurnRecord, TurnState};
 use super::recover::recover;
 use super::store::SessionError;
 use super::take::take;
-use super::words::{after, go_on, with_feedback};
+use super::words::{after, go_on, with_feedback, with_messages};
 use crate::agent::{Agent, AgentConfig, Conversation};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -46,7 +46,9 @@ pub async fn choose(
 fn without_session(call: &StepCall, task: &str) -> Chosen {
     let again = call.attempt > 1;
     let continuity = if again { Continuity::Reloaded } else { Continuity::New };
-    Chosen::without(with_feedback(task, call), Conversation::New { id: new_id() }, continuity)
+    let whole = with_messages(with_feedback(task, call), &call.messages);
+    let chosen = Chosen::without(whole, Conversation::New { id: new_id() }, continuity);
+    chosen.with_messages(&call.messages, &call.messages)
 }
 
 fn decide(
@@ -57,15 +59,18 @@ fn decide(
     task: &str,
 ) -> Chosen {
     let call = attempt.call;
-    let whole = with_feedback(task, call);
+    let whole = with_messages(with_feedback(task, call), &call.messages);
+    let known = |message: &&Message| !opened.record.knows(&message.id);
+    let news: Vec<Message> = call.messages.iter().filter(known).cloned().collect();
     let same = opened.record.turns.iter().rposition(|turn| is_same_work(turn, call));
     let done = same.filter(|at| opened.record.turns[*at].state == TurnState::Done);
-    if let Some(at) = done.filter(|at| is_kept(&opened.record.turns[*at], call))
+    if let Some(at) = done.filter(|at| news.is_empty() && is_kept(&opened.record.turns[*at], call))
         && let Some(answer) = opened.answer(at)
     {
         let turn = &opened.record.turns[at];
         if call.unknown && !turn.usage.is_empty() {
-            let (attempt_then, usage) = (turn.attempt, turn.usage.clone());
+            let (attempt_then, mut usage) = (turn.attempt, opened.record.used_before(at));
+            usage.add(&turn.usage);
             (attempt.cx.progress)(Progress::Lost { attempt: attempt_then, usage });
         }
         return Chosen::kept_answer(opened, answer);
@@ -80,7 +85,8 @@ fn decide(
             whole.clone(),
             Conversation::New { id: new_id() },
             Continuity::New,
-        );
+        )
+        .with_messages(&call.messages, &call.messages);
     }
     let cwd = attempt.cwd().unwrap_or_else(|_| attempt.cx.project.clone());
     let id = opened.record.conversation.clone().or_else(|| opened.record.proposed.clone());
@@ -92,7 +98,8 @@ fn decide(
     let Some(id) = id.filter(|_| !spoiled) else {
         let (prompt, conversation, continuity) =
             opened.start(&whole, spoiled, "the conversation cannot go on");
-        return Chosen::new(opened, &whole, prompt, conversation, continuity);
+        return Chosen::new(opened, &whole, prompt, conversation, continuity)
+            .with_messages(&call.messages, &call.messages);
     };
     let mut worked = (opened.record.begun_at..opened.record.turns.len()).rev();
     let worked = worked.find(|at| {
@@ -100,16 +107,18 @@ fn decide(
         is_same_work(turn, call) && (turn.was_heard() || agent.has_heard(config, &id, task))
     });
     let worked = worked.filter(|_| !anew);
-    let prompt = match worked {
+    let (prompt, carried) = match worked {
         Some(at) => {
             let others = opened.record.turns[at..].iter().any(|turn| !is_same_work(turn, call));
-            go_on(&opened.record.turns[at], !others, task, call)
+            (go_on(&opened.record.turns[at], !others, task, call, &news), &news)
         }
-        None => after(&opened.news_beside(), &whole),
+        None => (after(&opened.news_beside(), &whole), &call.messages),
     };
     let counters = opened.record.counters.clone();
     let conversation = Conversation::Resume { id, counters };
-    Chosen::new(opened, &whole, prompt, conversation, Continuity::Resumed).going_on(worked.is_some())
+    Chosen::new(opened, &whole, prompt, conversation, Continuity::Resumed)
+        .going_on(worked.is_some())
+        .with_messages(carried, &call.messages)
 }
 
 fn is_same_work(turn: &TurnRecord, call: &StepCall) -> bool {

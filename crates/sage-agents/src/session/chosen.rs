@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sage_core::port::{Continuity, StepOutcome, Usage};
+use sage_core::port::{Continuity, Message, StepOutcome, Usage};
 use serde_json::{Value, json};
 
 use super::choose::miss;
@@ -11,6 +11,7 @@ use super::opened::{Opened, Work};
 use super::rebuild::annotate;
 use super::record::{TurnRecord, TurnState};
 use super::store::now_ms;
+use super::words::message;
 use crate::agent::{Conversation, News, OnNews, Order, Turn};
 use crate::attempt::Attempt;
 use crate::outcome::Miss;
@@ -27,13 +28,27 @@ pub struct Chosen {
     kept: Option<Value>,
     /// The agent knows the task, and is only asked to go on with it.
     goes_on: bool,
+    /// Messages of people that are in the prompt, and those that are in the whole task.
+    carried: Vec<Message>,
+    added: Vec<Message>,
 }
 
 impl Chosen {
     pub fn without(prompt: String, conversation: Conversation, continuity: Continuity) -> Chosen {
         let task = prompt.clone();
-        let (id, goes_on) = (String::new(), false);
-        Chosen { opened: None, id, task, prompt, conversation, continuity, kept: None, goes_on }
+        let (id, goes_on, carried, added) = (String::new(), false, Vec::new(), Vec::new());
+        Chosen {
+            opened: None,
+            id,
+            task,
+            prompt,
+            conversation,
+            continuity,
+            kept: None,
+            goes_on,
+            carried,
+            added,
+        }
     }
 
     pub fn new(
@@ -45,7 +60,32 @@ impl Chosen {
     ) -> Chosen {
         let (id, task) = (opened.record.id.clone(), task.to_string());
         let opened = Some(Arc::new(Mutex::new(opened)));
-        Chosen { opened, id, task, prompt, conversation, continuity, kept: None, goes_on: false }
+        let (goes_on, carried, added) = (false, Vec::new(), Vec::new());
+        Chosen { opened, id, task, prompt, conversation, continuity, kept: None, goes_on, carried, added }
+    }
+
+    /// The prompt has the messages `carried` in it, the whole task those that are `added` to it.
+    #[must_use]
+    pub fn with_messages(mut self, carried: &[Message], added: &[Message]) -> Chosen {
+        (self.carried, self.added) = (carried.to_vec(), added.to_vec());
+        self
+    }
+
+    pub fn carried(&self) -> &[Message] {
+        &self.carried
+    }
+
+    /// The agent has answered, and people have said something since: the next turn tells it. False if there is
+    /// nothing to tell, or no way to.
+    pub fn goes_on_with(&mut self, messages: Vec<Message>) -> bool {
+        let Some(opened) = self.opened().filter(|_| !messages.is_empty()) else { return false };
+        let (id, counters) = (opened.record.conversation.clone(), opened.record.counters.clone());
+        drop(opened);
+        let Some(id) = id else { return false };
+        self.prompt = message(&messages);
+        self.conversation = Conversation::Resume { id, counters };
+        (self.continuity, self.carried) = (Continuity::Resumed, messages);
+        true
     }
 
     pub fn kept_answer(opened: Opened, answer: Value) -> Chosen {
@@ -126,6 +166,7 @@ impl Chosen {
             message: None,
             spoiled: false,
             planned: false,
+            messages: Vec::new(),
         });
         let mut turn = json!({"prompt": order.prompt, "feature": attempt.call.feature});
         annotate(&mut turn, &opened.record);
@@ -152,6 +193,10 @@ impl Chosen {
                 News::Planned => {
                     opened.record.turns.iter_mut().last().into_iter().for_each(|t| t.planned = true)
                 }
+                News::Heard(message) => {
+                    let last = opened.record.turns.last_mut();
+                    last.into_iter().for_each(|turn| turn.messages.push(message.id.clone()));
+                }
             }
             // Without it the work would only be asked for again.
             let _ = opened.store.save(&opened.record, false);
@@ -171,6 +216,7 @@ impl Chosen {
         drop(opened);
         (self.prompt, self.conversation, self.continuity) = (prompt, conversation, continuity);
         self.goes_on = false;
+        self.carried = self.added.clone();
         true
     }
 

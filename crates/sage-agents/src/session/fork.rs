@@ -124,6 +124,7 @@ mod tests {
             message: None,
             spoiled: false,
             planned: false,
+            messages: Vec::new(),
         }
     }
 

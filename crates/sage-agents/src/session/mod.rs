@@ -23,10 +23,10 @@ mod take;
 mod tests;
 mod words;
 
-pub use choose::choose;
+pub use choose::{choose, new_id};
 pub use chosen::Chosen;
 pub use fork::fork;
 pub use record::{Parent, Record, TurnRecord, TurnState};
 pub use recover::used_by;
 pub use store::{SessionError, Store, check_id, now_ms};
-pub use words::with_feedback;
+pub use words::{message as message_text, with_feedback};

@@ -9,7 +9,7 @@ use super::choose::new_id;
 use super::rebuild::annotate;
 use super::record::{Parent, Record};
 use super::store::{SessionLock, Store, now_ms};
-use super::words::{after, told_before, told_of};
+use super::words::{after, told_before, told_of, without_task};
 use crate::agent::Conversation;
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Opened {
             beside.turns = 0;
         }
         let parents = told_before(&self.store, self.record.parent.as_ref());
-        let own = told_of(&self.store, &self.record, 0, count);
+        let own = without_task(&told_of(&self.store, &self.record, 0, count), task);
         let told = parents + &self.news_beside() + &own;
         if !told.is_empty() {
             self.hand_over(task, why);

@@ -3,6 +3,7 @@
 //! Every `turn-<n>.json` carries what the record said when the turn was written: the session without its turns, and
 //! the turn itself. The last one that can be read is the newest state; a turn that cannot be read keeps its number.
 
+use sage_fence::private;
 use serde_json::{Value, json};
 
 use super::record::{Record, TurnRecord, TurnState};
@@ -10,6 +11,8 @@ use super::store::Store;
 
 const SESSION: &str = "session";
 const TURN: &str = "turn";
+/// Each number up to the last is looked for, and anybody can name a file.
+const MAX_TURNS: usize = 1 << 16;
 
 /// Puts into a turn's file what its session needs to be put together again.
 pub(super) fn annotate(turn: &mut Value, record: &Record) {
@@ -33,9 +36,10 @@ impl Store {
     }
 
     fn count_turns(&self, id: &str) -> usize {
-        let entries = std::fs::read_dir(self.path(id)).into_iter().flatten().flatten();
+        let entries = private::list(&self.path(id)).unwrap_or_default().into_iter();
         let number = |name: String| name.strip_prefix("turn-")?.strip_suffix(".json")?.parse().ok();
-        entries.filter_map(|entry| number(entry.file_name().into_string().ok()?)).max().unwrap_or(0)
+        let numbers = entries.filter_map(|entry| number(entry.name.into_string().ok()?));
+        numbers.filter(|number| *number <= MAX_TURNS).max().unwrap_or(0)
     }
 }
 
@@ -66,6 +70,7 @@ fn unreadable() -> TurnRecord {
         message: Some("the turn's file is damaged".into()),
         spoiled: false,
         planned: false,
+        messages: Vec::new(),
     }
 }
 

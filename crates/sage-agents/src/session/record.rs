@@ -103,6 +103,9 @@ pub struct TurnRecord {
     /// A person has approved the agent's plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
+    /// Ids of the messages that people sent and the agent was given in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
 }
 
 impl TurnRecord {
@@ -145,6 +148,23 @@ impl Record {
             context_tokens: None,
             reloads: 0,
         }
+    }
+
+    /// Whether the conversation of now knows a message.
+    pub fn knows(&self, message: &str) -> bool {
+        let turns = self.turns.iter().skip(self.begun_at).filter(|turn| turn.was_heard());
+        turns.into_iter().any(|turn| turn.messages.iter().any(|id| id == message))
+    }
+
+    /// What an attempt had used in turns before this one.
+    pub fn used_before(&self, at: usize) -> Usage {
+        let turn = &self.turns[at];
+        let same = |other: &&TurnRecord| {
+            (&other.run, &other.step, other.attempt) == (&turn.run, &turn.step, turn.attempt)
+        };
+        let mut sum = Usage::default();
+        self.turns[..at].iter().filter(same).for_each(|turn| sum.add(&turn.usage));
+        sum
     }
 
     pub fn last(&self) -> Option<&TurnRecord> {

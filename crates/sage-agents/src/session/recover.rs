@@ -25,12 +25,14 @@ pub fn used_by(
         turn.run == cut.run && turn.step == cut.step && turn.attempt == cut.attempt
     };
     let at = (record.begun_at..record.turns.len()).rev().find(is_it)?;
-    let turn = &record.turns[at];
+    let (turn, mut all) = (&record.turns[at], record.used_before(at));
     if !turn.usage.is_empty() || turn.state != TurnState::Open {
-        return Some(turn.usage.clone()).filter(|usage| !usage.is_empty());
+        all.add(&turn.usage);
+        return Some(all).filter(|usage| !usage.is_empty());
     }
     let conversation = record.conversation.as_ref().or(record.proposed.as_ref())?;
-    Some(found(&record, at, agent, config, conversation, cut.prices)?.usage)
+    all.add(&found(&record, at, agent, config, conversation, cut.prices)?.usage);
+    Some(all)
 }
 
 fn found(
@@ -74,7 +76,8 @@ pub fn recover(
             record.counters = found.counters.or(record.counters.take());
             record.turns[at].usage = found.usage;
         }
-        let usage = opened.record.turns[at].usage.clone();
+        let mut usage = opened.record.used_before(at);
+        usage.add(&opened.record.turns[at].usage);
         (attempt.cx.progress)(Progress::Lost { attempt: number, usage });
     }
 }

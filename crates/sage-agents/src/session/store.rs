@@ -13,7 +13,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::record::{Parent, Record, VERSION};
-use crate::text_file;
 
 /// A turn has a prompt and an answer, each as long as what is kept of an output.
 const MAX_BYTES: u64 = 128 << 20;
@@ -80,12 +79,12 @@ impl Store {
 
     /// All of them, newest first; unreadable ones with the reason.
     pub fn list(&self) -> io::Result<Vec<Result<Record, SessionError>>> {
-        let entries = match std::fs::read_dir(&self.dir) {
+        let entries = match private::list(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
         let ids = names.filter(|name| check_id(name).is_ok());
         let mut found: Vec<Result<Record, SessionError>> =
             ids.map(|id| self.load(&id)).filter(|it| !matches!(it, Err(SessionError::Unknown(_)))).collect();
@@ -98,7 +97,7 @@ impl Store {
         check_id(id)?;
         let path = self.path(id).join(SESSION);
         let damaged = |why: String| SessionError::Damaged { id: id.to_string(), why };
-        let text = match text_file::read(&path, MAX_BYTES) {
+        let text = match private::read_text(&path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(SessionError::Unknown(id.to_string()));
@@ -137,7 +136,7 @@ impl Store {
     /// `None` if it is not there, damaged, or not this user's.
     pub fn load_turn(&self, id: &str, number: usize) -> Option<Value> {
         let name = format!("turn-{number}.json");
-        let text = text_file::read(&self.path(id).join(&name), MAX_BYTES).ok()?;
+        let text = private::read_text(&self.path(id).join(&name), MAX_BYTES).ok()?;
         let sealed = seal::is_sealed(&text, self.scoped(id, &name).as_ref());
         serde_json::from_str(&text).ok().filter(|turn: &Value| sealed && turn.is_object())
     }
@@ -196,7 +195,7 @@ impl Store {
         })?;
         let _lock = self.held(id)?;
         let path = self.path(id);
-        std::fs::remove_dir_all(&path).map_err(|source| SessionError::Disk { path, source })
+        private::remove_all(&path).map_err(|source| SessionError::Disk { path, source })
     }
 
     fn write(

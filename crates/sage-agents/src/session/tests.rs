@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{
-    BoxFuture, Continuity, Progress, Questions, StepCall, StepCx, StepOutcome, StopSignal, Usage,
+    BoxFuture, Continuity, Message, Messages, Progress, Questions, StepCall, StepCx, StepOutcome, StopSignal,
+    Usage,
 };
 use sage_core::seal::Key;
 use sage_core::template::{Isolation, Kind};
@@ -96,6 +97,7 @@ struct Desk {
     agent: Parrot,
     told: Arc<Mutex<Vec<Continuity>>>,
     alive: Arc<Mutex<u32>>,
+    messages: Mutex<Messages>,
 }
 
 impl Desk {
@@ -104,7 +106,7 @@ impl Desk {
         let sessions = Some(dir.path().join("sessions"));
         let config = ExecutorConfig { sessions, key: Some(Key::new(&[1; 32])), ..ExecutorConfig::default() };
         let agent = Parrot { acts: Mutex::new(acts.to_vec()), ..Parrot::default() };
-        Desk { dir, config, agent, told: Arc::default(), alive: Arc::default() }
+        Desk { dir, config, agent, told: Arc::default(), alive: Arc::default(), messages: Mutex::default() }
     }
 
     fn call(&self, attempt: u32) -> StepCall {
@@ -130,6 +132,7 @@ impl Desk {
             unknown: false,
             fresh: false,
             feedback: None,
+            messages: Vec::new(),
             keep_output: false,
             files: Vec::new(),
         }
@@ -150,8 +153,10 @@ impl Desk {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Questions::default(),
+            messages: self.messages.lock().unwrap().clone(),
             crowd: Default::default(),
             prices: Default::default(),
+            capped: false,
             progress: Arc::new(move |progress| match progress {
                 Progress::Session { continuity, .. } => told.lock().unwrap().push(continuity),
                 Progress::Alive => *alive.lock().unwrap() += 1,
@@ -182,6 +187,15 @@ impl Desk {
         self.config.session_store().unwrap()
     }
 
+    /// What a person says to the attempts from now on.
+    fn say(&self, ids: &[&str]) -> Vec<Message> {
+        let box_ = Messages::default();
+        let said: Vec<Message> = ids.iter().map(|id| message(id)).collect();
+        said.iter().for_each(|message| box_.send(message.clone()));
+        *self.messages.lock().unwrap() = box_;
+        said
+    }
+
     fn heard(&self) -> Vec<String> {
         self.agent.heard.lock().unwrap().iter().map(|(prompt, _)| prompt.clone()).collect()
     }
@@ -193,6 +207,10 @@ impl Desk {
     fn told(&self) -> Vec<Continuity> {
         self.told.lock().unwrap().clone()
     }
+}
+
+fn message(id: &str) -> Message {
+    Message { id: id.into(), text: format!("mind the {id}") }
 }
 
 fn answer(outcome: StepOutcome) -> Value {
@@ -264,6 +282,18 @@ async fn a_conversation_that_cannot_go_on_is_told_what_it_knew_and_that_is_a_rel
     *desk.agent.forgets.lock().unwrap() = true;
     desk.agent.acts.lock().unwrap().push(Act::Answer("third"));
     assert_eq!(answer(desk.ask(&named("3", "and now?")).await), "third");
+    assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
+}
+
+// covers: R3
+#[tokio::test]
+async fn a_task_that_is_begun_again_in_another_conversation_is_told_once() {
+    let desk = Desk::new(&[Act::Fail(FailureClass::Lost), Act::Answer("done")]);
+    desk.ask(&desk.call(1)).await;
+    *desk.agent.forgets.lock().unwrap() = true;
+    assert_eq!(answer(desk.ask(&desk.call(2)).await), "done");
+    let last = desk.heard().pop().unwrap();
+    assert_eq!((last.matches("paint it").count(), last.matches("working").count()), (1, 1), "{last}");
     assert_eq!(desk.told().last(), Some(&Continuity::Reloaded));
 }
 
@@ -488,4 +518,53 @@ fn the_lock_of_a_deleted_session_is_not_a_lock() {
     std::fs::remove_dir_all(store.path("main")).unwrap();
     assert!(!old.is_current(&store, "main"));
     assert!(store.lock("main").unwrap().is_some(), "its name is free");
+}
+
+// covers: S4, S3
+#[tokio::test]
+async fn a_message_that_came_too_late_for_a_turn_begins_the_next_one() {
+    let desk = Desk::new(&[Act::Answer("first"), Act::Answer("second")]);
+    desk.say(&["gap", "door"]);
+    let StepOutcome::Succeeded { result, usage } = desk.ask(&desk.call(1)).await else { panic!() };
+    assert_eq!((result, usage.input), (json!("second"), Some(2)), "both turns are paid for");
+    assert!(desk.resumed(1));
+    let told = &desk.heard()[1];
+    assert!(told.starts_with("mind the gap\n\nmind the door\n\n(The user sent this"), "{told}");
+    assert!(!told.contains("paint it"));
+    let box_ = desk.messages.lock().unwrap().clone();
+    assert!(box_.is_closed(), "whoever sends something now is told that it ended");
+}
+
+// covers: S4, R5
+#[tokio::test]
+async fn a_message_is_told_until_the_conversation_knows_it_and_then_no_more() {
+    let desk = Desk::new(&[Act::Answer("first"), Act::Vanish, Act::Answer("third"), Act::Answer("anew")]);
+    // It was journaled, and its owner died before the agent heard of it.
+    assert_eq!(answer(desk.ask(&desk.call(1)).await), "first");
+    let call = |attempt| StepCall { unknown: true, messages: vec![message("gap")], ..desk.call(attempt) };
+    desk.ask_and_die(&call(2)).await;
+    assert!(desk.heard()[1].starts_with("mind the gap"), "not the kept answer: {:?}", desk.heard());
+    // Now it knows it.
+    assert_eq!(answer(desk.ask(&call(3)).await), "third");
+    assert!(
+        desk.heard()[2].contains("interrupted") && !desk.heard()[2].contains("gap"),
+        "{:?}",
+        desk.heard()
+    );
+    // A conversation that knows nothing is told all of it.
+    *desk.agent.forgets.lock().unwrap() = true;
+    let again = StepCall { unknown: false, feedback: Some("too short".into()), ..call(4) };
+    assert_eq!(answer(desk.ask(&again).await), "anew");
+    let last = desk.heard().pop().unwrap();
+    assert!(last.contains("paint it") && last.contains("The user has added:\nmind the gap"), "{last}");
+}
+
+// covers: S4
+#[tokio::test]
+async fn an_answer_is_not_lost_to_a_message_that_cannot_be_delivered() {
+    let desk = Desk::new(&[Act::Answer("first"), Act::UnknownConversation]);
+    desk.say(&["gap"]);
+    assert_eq!(answer(desk.ask(&desk.call(1)).await), "first");
+    let activity = std::fs::read_to_string(desk.dir.path().join("activity.jsonl")).unwrap();
+    assert!(activity.contains("a message was not delivered"), "{activity}");
 }

@@ -1,6 +1,6 @@
 //! What an agent is told, by what it knows already.
 
-use sage_core::port::StepCall;
+use sage_core::port::{Message, StepCall};
 use serde_json::Value;
 
 use super::record::{Parent, Record, TurnRecord, TurnState};
@@ -13,8 +13,14 @@ const TOLD_CHARS: usize = 4_000;
 /// Forks of forks that are told of.
 const TOLD_PARENTS: usize = 8;
 
+const ASKED: &str = "## Asked\n";
+
 const GO_ON: &str = "What you have done so far is still there. Go on from there, do not begin again, finish the \
                      task and give the final answer.";
+
+/// The answer of the turn that ends last is the step's.
+const TAKE_IN: &str = "(The user sent this while you worked. Take it into account, then finish the task and give the \
+                       whole final answer.)";
 
 /// To an agent that has not heard of the task.
 pub fn with_feedback(task: &str, call: &StepCall) -> String {
@@ -25,8 +31,9 @@ pub fn with_feedback(task: &str, call: &StepCall) -> String {
 }
 
 /// To an agent that knows the task. `turn` is the last one in which it has worked on it.
-pub fn go_on(turn: &TurnRecord, is_last: bool, task: &str, call: &StepCall) -> String {
+pub fn go_on(turn: &TurnRecord, is_last: bool, task: &str, call: &StepCall, news: &[Message]) -> String {
     let words = match (&call.feedback, turn.state) {
+        (None, TurnState::Done) if !news.is_empty() => message(news),
         (Some(why), TurnState::Done) => {
             format!("Your answer was not accepted: {why}\nPut that right and give the whole answer again.")
         }
@@ -35,10 +42,29 @@ pub fn go_on(turn: &TurnRecord, is_last: bool, task: &str, call: &StepCall) -> S
         ),
         (None, _) => format!("You were interrupted before you had finished. {GO_ON}"),
     };
+    let told = call.feedback.is_none() && turn.state == TurnState::Done;
+    let words = if told { words } else { with_messages(words, news) };
     if is_last {
         return words;
     }
     format!("Back to the earlier task that begins with `{}`. {words}", excerpt(task))
+}
+
+/// To an agent that has not heard of the task, which people have added to.
+pub fn with_messages(task: String, messages: &[Message]) -> String {
+    if messages.is_empty() {
+        return task;
+    }
+    format!("{task}\n\nThe user has added:\n{}", texts(messages))
+}
+
+/// To an agent that is at work, or has just answered.
+pub fn message(messages: &[Message]) -> String {
+    format!("{}\n\n{TAKE_IN}", texts(messages))
+}
+
+fn texts(messages: &[Message]) -> String {
+    messages.iter().map(|message| message.text.trim()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// What a session's turns `from..to` had been asked and had answered; empty if nobody had heard of them.
@@ -56,9 +82,14 @@ pub fn told_of(store: &Store, record: &Record, from: usize, to: usize) -> String
             other => shortened(&other.to_string()),
         };
         let answer = if turn["answer"].is_null() { text("text") } else { text("answer") };
-        told.push_str(&format!("## Asked\n{}\n## Answered\n{answer}\n\n", text("prompt")));
+        told.push_str(&format!("{ASKED}{}\n## Answered\n{answer}\n\n", text("prompt")));
     }
     told
+}
+
+/// What a session has heard, for an agent that is given the same task below: it is told once.
+pub fn without_task(told: &str, task: &str) -> String {
+    told.replace(&format!("{ASKED}{}\n", shortened(task)), &format!("{ASKED}The task below.\n"))
 }
 
 /// What was known in the sessions that this one comes from, the oldest first.

@@ -9,6 +9,8 @@
 
 use std::ffi::OsStr;
 
+use sage_fence::private;
+
 use super::Lease;
 use super::record::LeaseState;
 use super::settle::Settling;
@@ -39,7 +41,7 @@ impl Lease {
         if git.ask(&self.repository.top, delete).await?.is_err() {
             return Ok(false);
         }
-        std::fs::remove_file(&self.file).map_err(|error| unwritable(&self.file, error))?;
+        private::remove_file(&self.file).map_err(|error| unwritable(&self.file, error))?;
         Ok(true)
     }
 }

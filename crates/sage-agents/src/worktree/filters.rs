@@ -15,10 +15,9 @@ pub struct Filters(BTreeMap<String, Option<String>>);
 
 impl Filters {
     pub fn of(cwd: &Path) -> Result<Filters, String> {
-        let mut list = command(cwd);
-        list.args(["config", "--show-scope", "-z", "--get-regexp", "^filter\\."]);
+        let list = command(cwd, ["config", "--show-scope", "-z", "--get-regexp", "^filter\\."]);
         // Without any, git prints nothing.
-        Ok(Filters::read(&String::from_utf8_lossy(&output(list)?.stdout)))
+        Ok(Filters::read(&output(list)?.text()))
     }
 
     /// Fields end with a NUL: a scope, then a name and its value on a line of its own.
@@ -62,9 +61,8 @@ impl Filters {
 /// Whether the attributes of a file name it. A name that cannot be asked for counts as used.
 fn is_used(top: &Path, name: &str) -> bool {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let mut list = command(top);
-    list.args(["ls-files", "-z", "--", &format!(":(top,attr:filter={name})")]);
-    !plain || output(list).map_or(true, |found| !found.status.success() || !found.stdout.is_empty())
+    let list = command(top, ["ls-files", "-z", "--", &format!(":(top,attr:filter={name})")]);
+    !plain || output(list).map_or(true, |found| !found.succeeded() || !found.stdout.is_empty())
 }
 
 #[cfg(test)]

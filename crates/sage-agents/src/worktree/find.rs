@@ -64,14 +64,15 @@ pub fn repository(project: &Path) -> Result<PathBuf, NoRepository> {
 
 /// The top of the checkout that the project is in.
 pub fn top(project: &Path) -> Result<PathBuf, NoRepository> {
-    let mut command = look::command(project);
-    command.args(["rev-parse", "--path-format=absolute", "--show-toplevel", "HEAD"]);
-    let output = command.output().map_err(|_| NoRepository::NoGit)?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if !output.status.success() {
-        return Err(NoRepository::of(project, &text(&output.stderr)));
+    let asked = ["rev-parse", "--path-format=absolute", "--show-toplevel", "HEAD"];
+    let said = look::ask_git(look::command(project, asked)).map_err(|silent| match silent.is_missing() {
+        true => NoRepository::NoGit,
+        false => NoRepository::Refused(format!("git: {silent}")),
+    })?;
+    if !said.succeeded() {
+        return Err(NoRepository::of(project, &String::from_utf8_lossy(&said.stderr)));
     }
-    Ok(PathBuf::from(text(&output.stdout).lines().next().unwrap_or_default()))
+    Ok(PathBuf::from(said.text().lines().next().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ pub struct Git {
     marker: Marker,
     cx: StepCx,
     filters: Filters,
+    variables: Vec<(OsString, OsString)>,
+    stdin: Option<PathBuf>,
 }
 
 /// What git said, if it said no.
@@ -68,7 +70,17 @@ impl Git {
             Marker { run: call.run.clone(), step: Some(call.path.clone()), attempt: Some(call.attempt) };
         let cx = StepCx { scratch, progress: Arc::new(|_| {}), ..cx.clone() };
         let filters = Filters::default();
-        Ok(Git { keeper: config.keeper.clone(), grace: config.grace, marker, cx, filters })
+        let (keeper, grace, variables) = (config.keeper.clone(), config.grace, Vec::new());
+        Ok(Git { keeper, grace, marker, cx, filters, variables, stdin: None })
+    }
+
+    /// A file that it reads.
+    pub fn with_stdin(self, path: &Path) -> Git {
+        Git { stdin: Some(path.to_path_buf()), ..self }
+    }
+
+    pub fn with_variables(self, variables: Vec<(OsString, OsString)>) -> Git {
+        Git { variables, ..self }
     }
 
     /// Without the filters that the repository's own configuration has by now. Whoever reads or writes files of a
@@ -130,6 +142,7 @@ impl Git {
         let mut env: Vec<(OsString, OsString)> = vec![("SAGE_RUN".into(), self.marker.run.clone().into())];
         env.extend(QUIET.iter().map(|(name, value)| (name.into(), value.into())));
         env.extend(self.filters.variables().into_iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(self.variables.iter().cloned());
         env.extend(self.marker.step.iter().map(|step| ("SAGE_STEP".into(), step.into())));
         env.extend(self.marker.attempt.iter().map(|it| ("SAGE_ATTEMPT".into(), it.to_string().into())));
         let spec = Spec {
@@ -139,7 +152,7 @@ impl Git {
             env,
             unset: caller(),
             bare: false,
-            stdin: None,
+            stdin: self.stdin.clone(),
         };
         let limits = Limits {
             grace: self.grace,

@@ -5,10 +5,12 @@
 //! so entries are remembered before an attempt and brought back after it. Other hooks are off in a worktree.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 use super::git::Git;
@@ -63,7 +65,7 @@ pub async fn restore_stash(git: &Git, repository: &Repository, before: &[Stashed
 /// Writes the hook for the steps of a run.
 pub fn write_hook(run_dir: &Path, repository: &Repository, user_branch: Option<&str>) -> io::Result<()> {
     let dir = run_dir.join(HOOKS);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    private::create_dir_all(&dir)?;
     let own = user_branch.map(|name| format!("|{}", quoted(name))).unwrap_or_default();
     let text = format!(
         "#!/bin/sh\n\
@@ -79,9 +81,10 @@ pub fn write_hook(run_dir: &Path, repository: &Repository, user_branch: Option<&
     );
     // Renamed into its place, from a name of its own: steps of the same run use and write it at once.
     let new = dir.join(format!(".new-{}", ulid::Ulid::generate()));
-    let mut options = std::fs::File::options();
-    options.write(true).create(true).truncate(true).mode(0o700).open(&new)?.write_all(text.as_bytes())?;
-    std::fs::rename(new, dir.join("reference-transaction"))
+    let mut file = private::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(Permissions::from_mode(0o700))?;
+    private::rename(&new, &dir.join("reference-transaction"))
 }
 
 fn quoted(text: &str) -> String {

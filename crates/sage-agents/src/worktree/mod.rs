@@ -42,8 +42,10 @@ pub use find::{NoRepository, repository, top};
 pub use fork::fork;
 pub(crate) use git::Git;
 pub use guard::{Stashed, unwanted_variables, variables};
+pub(crate) use look::{git_reading, git_with};
 pub use reap::{Losses, Reaper};
 pub use record::{LeaseState, Leases, Record, list, list_of};
+pub(crate) use repair::git_dir_of;
 
 /// A step's right to its worktree, for the time of one attempt.
 #[derive(Debug)]

@@ -9,6 +9,8 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sage_fence::private;
+
 use super::look::git;
 use super::record::{LeaseState, Record, is_own_dir};
 use super::{lock, repair};
@@ -122,7 +124,7 @@ impl Reaper {
     fn remove_half(&self, record: &Record) -> Result<(), String> {
         let git_dir = repair::git_dir_of(&self.common_dir, &record.path);
         for dir in [Some(record.path.clone()), git_dir].into_iter().flatten() {
-            match std::fs::remove_dir_all(&dir) {
+            match private::remove_all(&dir) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.to_string()),
                 _ => {}
             }
@@ -132,11 +134,10 @@ impl Reaper {
 
     /// Folders of runs that have no worktree any more; `is_gone` knows the runs that are.
     pub fn sweep(&self, is_gone: impl Fn(&str) -> bool) {
-        let runs = std::fs::read_dir(&self.worktrees).into_iter().flatten().flatten();
-        for dir in runs.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            let name = dir.file_name().to_string_lossy().into_owned();
-            if name.starts_with("run_") && is_gone(&name) && has_only_hooks(&dir.path()) {
-                let _ = std::fs::remove_dir_all(dir.path());
+        for run in private::list(&self.worktrees).unwrap_or_default() {
+            let (name, dir) = (run.name.to_string_lossy().into_owned(), self.worktrees.join(&run.name));
+            if name.starts_with("run_") && is_gone(&name) && has_only_hooks(&dir) {
+                let _ = private::remove_all(&dir);
             }
         }
     }
@@ -169,12 +170,12 @@ impl Reaper {
         let told = |error: std::io::Error| error.to_string();
         let mut file = record.path.clone().into_os_string();
         file.push(".json");
-        match std::fs::remove_file(PathBuf::from(file)) {
+        match private::remove_file(Path::new(&file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
             _ => {}
         }
         if has_only_hooks(&dir) {
-            std::fs::remove_dir_all(&dir).map_err(told)?;
+            private::remove_all(&dir).map_err(told)?;
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Reaper {
     fn hold(&self) -> Result<File, String> {
         let path = self.common_dir.join(lock::FILE);
         let told = |error: std::io::Error| format!("cannot lock `{}`: {error}", path.display());
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(told)?;
+        let file = lock::open(&self.common_dir).map_err(told)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match file.try_lock() {
@@ -199,6 +200,6 @@ impl Reaper {
 
 /// No worktree, no record, and nothing that somebody put aside.
 fn has_only_hooks(run_dir: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(run_dir) else { return false };
-    entries.flatten().all(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+    let Ok(entries) = private::list(run_dir) else { return false };
+    entries.iter().all(|entry| entry.name.to_string_lossy().starts_with('.'))
 }

@@ -11,7 +11,6 @@ use sage_fence::private;
 use serde::{Deserialize, Serialize};
 
 use super::guard::Stashed;
-use crate::text_file;
 
 /// A record with thousands of stashes is smaller.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -58,7 +57,7 @@ pub enum Found {
 impl Record {
     pub fn read(file: &Path, key: Option<&Key>) -> io::Result<Found> {
         use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
-        let text = match text_file::read(file, MAX_BYTES) {
+        let text = match private::read_text(file, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == NotFound => return Ok(Found::Nothing),
             Err(error) if matches!(error.kind(), FileTooLarge | InvalidData | InvalidInput) => {
@@ -91,12 +90,6 @@ fn scoped(file: &Path, key: Option<&Key>) -> Option<Key> {
 pub fn prepare(worktrees: &Path, run: &str) -> io::Result<PathBuf> {
     let dir = worktrees.join(run);
     private::create_dir_all(&dir)?;
-    // Not through a link that came with a clone.
-    for made in [worktrees, &dir] {
-        if made.is_symlink() {
-            return Err(io::Error::other(format!("`{}` is a symlink", made.display())));
-        }
-    }
     let ignore = worktrees.join(".gitignore");
     if !ignore.exists() {
         private::write(&ignore, b"*\n")?;
@@ -161,8 +154,8 @@ pub fn is_own_dir(path: &Path) -> bool {
 }
 
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    match std::fs::read_dir(dir) {
-        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
+    match private::list(dir) {
+        Ok(entries) => Ok(entries.into_iter().map(|entry| dir.join(entry.name)).collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }

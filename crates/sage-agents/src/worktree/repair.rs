@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sage_core::seal::Key;
+use sage_fence::private;
 use tokio::time::Instant;
 
 use super::record::{Found, LeaseState, Record};
@@ -40,7 +41,7 @@ pub fn clear_half_made(common_dir: &Path, key: Option<&Key>) {
         if let Ok(Found::Record(record)) = Record::read(&file, key)
             && record.state == LeaseState::Creating
         {
-            let _ = std::fs::remove_dir_all(dir);
+            let _ = private::remove_all(&dir);
         }
     }
 }
@@ -57,7 +58,7 @@ pub fn reattach(common_dir: &Path, path: &Path) -> bool {
     if file.is_dir() {
         return false;
     }
-    std::fs::write(file, format!("gitdir: {}\n", git_dir.display())).is_ok()
+    private::write(&file, format!("gitdir: {}\n", git_dir.display()).as_bytes()).is_ok()
 }
 
 /// Gives way without losing anything: `<path>.aside-1`, or the next number that is free.
@@ -69,7 +70,7 @@ pub fn put_aside(path: &Path) -> io::Result<()> {
     let free = (1..1_000).map(|n| path.with_file_name(format!("{name}.aside-{n}")));
     let mut free = free.filter(|aside| aside.symlink_metadata().is_err());
     let aside = free.next().ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
-    std::fs::rename(path, aside)
+    private::rename(path, &aside)
 }
 
 /// Removes the locks of a git that was killed in this worktree.
@@ -80,12 +81,12 @@ pub async fn unlock(git_dir: &Path, common_dir: &Path, branch: &str) {
         tokio::time::sleep(LOOK_AGAIN).await;
     }
     for lock in locks {
-        let _ = std::fs::remove_file(lock);
+        let _ = private::remove_file(&lock);
     }
     unlock_branch(common_dir, branch);
 }
 
 /// Nobody but the step writes to its branch.
 pub fn unlock_branch(common_dir: &Path, branch: &str) {
-    let _ = std::fs::remove_file(common_dir.join("refs/heads").join(format!("{branch}.lock")));
+    let _ = private::remove_file(&common_dir.join("refs/heads").join(format!("{branch}.lock")));
 }

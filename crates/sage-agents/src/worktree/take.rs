@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use sage_core::policy::FailureClass;
 use sage_core::port::{StepCall, StepCx};
 use sage_core::seal::Key;
+use sage_fence::private;
 
 use super::Lease;
 use super::find::NoRepository;
@@ -72,7 +73,7 @@ impl Lease {
         record.state = LeaseState::Active;
         maker.write(&record)?;
         let project = record.path.join(&repository.prefix);
-        std::fs::create_dir_all(&project).map_err(|error| unwritable(&project, error))?;
+        private::create_dir_all(&project).map_err(|error| unwritable(&project, error))?;
         Ok(Lease { git, repository, record, file, key, git_dir, project })
     }
 }
@@ -228,7 +229,7 @@ impl Maker<'_> {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(path) {
+    match private::remove_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }

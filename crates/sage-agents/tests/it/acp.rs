@@ -6,7 +6,8 @@ use std::time::Instant;
 use sage_agents::AgentConfig;
 use sage_core::policy::FailureClass;
 use sage_core::port::{
-    Asks, BoxFuture, Continuity, Permission, PermissionAsk, Progress, Questions, StepOutcome, Stop, Usage,
+    Asks, BoxFuture, Continuity, Message, Permission, PermissionAsk, Progress, Questions, StepOutcome, Stop,
+    Usage,
 };
 use sage_core::role::Role;
 use sage_core::template::Kind;
@@ -160,7 +161,7 @@ async fn a_turn_from_the_first_word_to_the_answer() {
         (Some(10), Some(100), Some(11), Some(4))
     );
     assert_eq!((used.total(), used.cost_usd), (125, Some(0.25)));
-    assert_eq!(bench.read(".scratch/agent.log"), "let me look\n> Bash ls -l\nall done\n\n");
+    assert_eq!(bench.activity(), "let me look\n> Bash ls -l\n< Bash: no output\nall done\n\n");
     assert_eq!(bench.prompt(), "go");
     let welcome = &bench.heard("initialize")[0]["params"];
     assert_eq!(welcome["clientCapabilities"]["fs"], json!({"readTextFile": true, "writeTextFile": true}));
@@ -308,7 +309,7 @@ async fn a_session_that_is_loaded_tells_its_history_and_that_is_not_new() {
     assert_eq!(bench.heard("session/load")[0]["params"]["sessionId"], "s-1");
     assert!(bench.prompt().starts_with("You were interrupted"), "{}", bench.prompt());
     assert_eq!(bench.usages().last().unwrap().cost_usd, Some(0.5));
-    assert_eq!(bench.read(".scratch/agent.log"), "");
+    assert_eq!(bench.activity(), "");
 }
 
 // covers: S3, R5
@@ -465,7 +466,7 @@ async fn what_is_no_message_is_left_out() {
     turn.extend([chunk(None, "fine"), end()]);
     let bench = acp(script(&turn));
     assert_eq!(bench.run().await.succeeded(), "fine");
-    let log = bench.read(".scratch/agent.log");
+    let log = bench.activity();
     assert!(log.contains("# not a message: Loading model…") && log.contains("{broken"), "{log}");
 }
 
@@ -527,7 +528,7 @@ async fn a_model_is_set_or_the_step_says_why_not() {
     let choiceless = json!({"turn": [chunk(None, "ok"), end()]});
     let bench = wants(&choiceless);
     bench.run().await.succeeded();
-    assert!(bench.read(".scratch/agent.log").contains("no choice of a model; `Small`"));
+    assert!(bench.activity().contains("no choice of a model; `Small`"));
 }
 
 // covers: S6, R17
@@ -707,4 +708,23 @@ async fn files_of_the_prompt_are_blocks_where_the_agent_takes_them() {
     assert!(text.contains("the albatross") && text.contains("The file `shot.png` is at "), "{text}");
     let place = text.rsplit(' ').next().unwrap();
     assert!(std::path::Path::new(place).is_file(), "{place}");
+}
+
+// covers: S4, R18
+#[tokio::test]
+async fn a_persons_message_is_the_next_prompt_of_the_same_conversation() {
+    let tokens = json!({"totalTokens": 15, "inputTokens": 10, "outputTokens": 5});
+    let bench =
+        acp(script(&[chunk(None, "fine"), json!({"answer": {"stopReason": "end_turn", "usage": tokens}})]));
+    bench.cx.messages.send(Message { id: "1".into(), text: "mind the gap".into() });
+    let outcome = bench.run().await;
+    assert_eq!(usage(&outcome).total(), 30, "both prompts are counted");
+    assert_eq!(outcome.succeeded(), "fine");
+    let prompts = bench.heard("session/prompt");
+    assert_eq!(prompts.len(), 2);
+    assert_eq!(bench.heard("initialize").len(), 1, "it is the same process");
+    assert_eq!(prompts[0]["params"]["sessionId"], prompts[1]["params"]["sessionId"]);
+    let text = prompts[1]["params"]["prompt"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("mind the gap"), "{text}");
+    assert_eq!(bench.activity(), "fine\n@ mind the gap\nfine\n");
 }

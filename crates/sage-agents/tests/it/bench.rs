@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sage_agents::activity::{Entry, Reader, What};
 use sage_agents::{AgentConfig, Executor, ExecutorConfig};
 use sage_core::policy::{Cause, FailureClass};
 use sage_core::port::{
@@ -65,6 +66,7 @@ impl Bench {
             unknown: false,
             fresh: false,
             feedback: None,
+            messages: Vec::new(),
             keep_output: false,
             files: Vec::new(),
         };
@@ -77,8 +79,10 @@ impl Bench {
             stop: StopSignal::default(),
             nudge: Default::default(),
             questions: Default::default(),
+            messages: Default::default(),
             crowd: Default::default(),
             prices: Arc::new(sage_core::price::PriceTable::built_in()),
+            capped: false,
             progress: Arc::new(move |it| sink.lock().unwrap().push(it)),
         };
         let config = ExecutorConfig {
@@ -154,6 +158,22 @@ impl Bench {
 
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// What the agent did, one line each: messages, `> tool argument`, `< tool: result`, `# note`; usage is left out.
+    pub fn activity(&self) -> String {
+        let mut reader = Reader::new(&self.cx.scratch);
+        let line = |entry: Entry| match entry.what {
+            What::Message { text } => format!("{text}\n"),
+            What::Tool { tool, input } => format!("> {tool} {input}\n"),
+            What::Result { tool, text, failed } => {
+                format!("< {tool}: {}{text}\n", if failed { "failed: " } else { "" })
+            }
+            What::Note { text } => format!("# {text}\n"),
+            What::Heard { text } => format!("@ {text}\n"),
+            What::Usage { .. } | What::Unknown => String::new(),
+        };
+        reader.read().into_iter().map(line).collect()
     }
 
     /// A pid that the script wrote to a file; waits for it.

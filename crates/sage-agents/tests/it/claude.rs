@@ -39,7 +39,7 @@ async fn it_answers_and_only_what_was_ordered_reaches_the_model() {
     assert_eq!(desk.continuity(), [Continuity::New]);
     let record = desk.session();
     assert_eq!((&record["contextTokens"], &record["turns"][0]["state"]), (&json!(19), &json!("done")));
-    assert!(desk.bench.read(".scratch/agent.log").contains("hello"));
+    assert!(desk.bench.activity().contains("hello"));
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn questions_are_withdrawn_and_unknown_ones_refused() {
     let script = format!(
         "read -r prompt; {}; read -r refused; echo \"$refused\" > refused; {}; {}; {}; read -r answer; \
          echo \"$answer\" > answer; RESULT",
-        ask("odd", "hook_callback"),
+        ask("odd", "unheard_of"),
         ask("gone", "can_use_tool"),
         r#"while ! test -e asked; do sleep 0.01; done; echo '{"type":"control_cancel_request","request_id":"gone"}'"#,
         ask("kept", "can_use_tool"),

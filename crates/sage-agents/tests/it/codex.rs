@@ -45,8 +45,8 @@ async fn it_answers_uses_tools_and_tells_what_it_used() {
     // What it used was known before it had ended.
     assert_eq!(codex.bench.usages().first().and_then(|usage| usage.input), Some(70));
     assert_eq!(codex.continuity(), Some(Continuity::New));
-    let log = codex.bench.read(".scratch/agent.log");
-    assert!(log.contains("> command") && log.contains("echo hello > made"), "{log}");
+    let log = codex.bench.activity();
+    assert!(log.contains("> shell echo hello > made"), "{log}");
     let first = codex.llm.prompts()[0].to_string();
     assert!(first.contains("the first task") && first.contains(r#"Be \"brief\".\nAlways."#));
 }

@@ -246,6 +246,23 @@ fn streams_break_after_the_text() {
 }
 
 #[test]
+fn an_answer_can_be_nonsense_or_none() {
+    let page = "<html>busy</html>";
+    let script =
+        json!([{"raw": page, "headers": {"content-type": "text/html"}}, {"close": true}, {"text": "x"}]);
+    let fake = FakeLlm::start(script).unwrap();
+    let reply = ask(&fake, "POST", "/v1/messages", &anthropic(true));
+    assert_eq!((reply.status, reply.body.as_str()), (200, page));
+    assert!(reply.head.contains("content-type: text/html"), "{}", reply.head);
+    let mut stream = connect(&fake, "POST", "/v1/messages", &anthropic(true));
+    let mut rest = Vec::new();
+    // Closed, or reset where the request was not read to its end.
+    assert_eq!(stream.read_to_end(&mut rest).unwrap_or(0), 0);
+    assert!(fake.sent_usage().is_empty(), "nonsense has no usage");
+    assert_eq!(ask(&fake, "POST", "/v1/messages", &anthropic(true)).joined("/delta/text"), "x");
+}
+
+#[test]
 fn a_hanging_answer_waits_for_its_time_or_for_the_client_to_go() {
     let fake = FakeLlm::start(json!([
         {"hang": 0.2, "text": "late"},

@@ -89,7 +89,7 @@ async fn an_order_is_a_file_and_its_report_the_result() {
         assert!(order.contains(&format!("report_to: \"{}\"", bench.path("inbox/new").display())));
         inbox.drop_report("somebody", "0", ReportKind::Complete, "not mine", None);
         inbox.drop_report("person", "1", ReportKind::Finding, "it is large", None);
-        until("the finding", || bench.read(".scratch/agent.log").contains("it is large")).await;
+        until("the finding", || bench.activity().contains("it is large")).await;
         inbox.drop_report("person", "2", ReportKind::Complete, "written", None);
     };
     let result = bench.run_with(story).await.succeeded();

@@ -6,12 +6,12 @@ mod trouble;
 use sage_agents::AgentConfig;
 use sage_agents::fake_llm::FakeLlm;
 use sage_core::policy::FailureClass;
-use sage_core::port::{Progress, QuotaSignal, StepOutcome};
+use sage_core::port::{Message, Progress, QuotaSignal, StepOutcome};
 use sage_core::role::Role;
 use sage_core::template::Kind;
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, until};
 
 const APIS: [&str; 3] = ["anthropic", "responses", "chat"];
 
@@ -75,7 +75,7 @@ async fn an_answer_comes_with_exactly_the_usage_that_was_sent() {
         assert_eq!(usage.total(), if api == "anthropic" { 165 } else { 120 });
         assert_eq!(bench.usages(), [usage]);
         assert_eq!(quotas(&bench)[0].requests.unwrap().left, 49, "{api}");
-        assert_eq!(bench.read(".scratch/agent.log"), "done: do it\n");
+        assert_eq!(bench.activity(), "done: do it\n");
 
         let [request] = fake.requests().try_into().unwrap();
         let auth = if api == "anthropic" { "x-api-key" } else { "bearer" };
@@ -134,8 +134,8 @@ async fn tools_are_used_until_there_is_an_answer() {
             let (before, after) = (plain(&pair[0]), plain(&pair[1]));
             assert!(after.starts_with(before.trim_end_matches(']')), "{before}\n{after}");
         }
-        let log = bench.read(".scratch/agent.log");
-        assert!(log.starts_with("I look.\n> read_file {\"path\":\"notes.txt\"}\n> list_files {}\n"), "{log}");
+        let log = bench.activity();
+        assert!(log.starts_with("I look.\n> read_file notes.txt\n"), "{log}");
     }
 }
 
@@ -157,7 +157,7 @@ async fn only_who_may_write_can_write() {
     bench.run().await.succeeded();
     let tools = fake.prompts()[0]["tools"].as_array().unwrap().clone();
     assert_eq!((tools.len(), &tools[0]["function"]["name"]), (1, &json!("list_files")));
-    assert!(bench.read(".scratch/agent.log").contains("there is no tool `Bash` here"));
+    assert!(bench.activity().contains("there is no tool `Bash` here"));
 }
 
 // covers: S1
@@ -288,5 +288,34 @@ async fn a_model_asks_a_person_where_its_step_lets_it() {
         assert!(!fake.prompts()[0].to_string().contains("ask_person"), "{api}");
         let planning = bench(api, &fake).param("mode", json!("plan"));
         planning.run().await.failed(FailureClass::Invalid).says("agent `model` has no plan mode");
+    }
+}
+
+// covers: S4
+#[tokio::test]
+async fn a_persons_message_comes_with_the_next_request() {
+    for api in APIS {
+        let script = json!([
+            {"tool": {"name": "list_files", "input": {}}, "usage": usage(10, 1)},
+            // Time to say something while the model gives its last answer: it is not the last one then.
+            {"text": "first", "usage": usage(10, 1), "delayMs": 1_500},
+            {"text": "second", "usage": usage(10, 1)},
+        ]);
+        let fake = FakeLlm::start(script).unwrap();
+        let bench = bench(api, &fake);
+        let message = |id: &str| Message { id: id.into(), text: format!("mind the {id}") };
+        bench.cx.messages.send(message("gap"));
+        let late = async {
+            until("the last request", || fake.requests().len() == 2).await;
+            bench.cx.messages.send(message("door"));
+        };
+        let (outcome, ()) = tokio::join!(bench.start(), late);
+        let StepOutcome::Succeeded { result, usage } = outcome else { panic!("{api}: {outcome:?}") };
+        assert_eq!(result, "second", "{api}");
+        assert_eq!(usage.tokens(), fake.sent_usage(), "{api}");
+        let prompts: Vec<String> = fake.prompts().iter().map(Value::to_string).collect();
+        let first = |id: &str| prompts.iter().position(|prompt| prompt.contains(&format!("mind the {id}")));
+        assert_eq!((prompts.len(), first("gap"), first("door")), (3, Some(0), Some(2)), "{api}");
+        assert!(bench.activity().ends_with("first\n@ mind the door\nsecond\n"), "{}", bench.activity());
     }
 }

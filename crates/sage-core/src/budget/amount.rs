@@ -138,6 +138,19 @@ impl Cap {
         *self == Cap::default()
     }
 
+    /// Whether it allows more of a unit that the other one limits.
+    pub fn exceeds(self, most: Cap) -> bool {
+        let more = |own: Option<u64>, most: Option<u64>| own.zip(most).is_some_and(|(own, most)| own > most);
+        more(self.tokens, most.tokens) || more(self.micro_usd, most.micro_usd)
+    }
+
+    /// The smaller of each unit; one that this cap leaves open is the other's.
+    #[must_use]
+    pub fn within(self, most: Cap) -> Cap {
+        let smaller = |own: Option<u64>, most: Option<u64>| own.into_iter().chain(most).min();
+        Cap { tokens: smaller(self.tokens, most.tokens), micro_usd: smaller(self.micro_usd, most.micro_usd) }
+    }
+
     /// Whether `want` fits on top of what is spent and promised already.
     pub fn allows(&self, settled: Amount, reserved: Amount, want: Amount) -> bool {
         unit_allows(self.tokens, settled.tokens, reserved.tokens, want.tokens)

@@ -86,6 +86,18 @@ pub struct StepPermitted {
     pub signal: Option<String>,
 }
 
+/// A person said something to a running agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepMessaged {
+    pub step: Arc<str>,
+    pub attempt: u32,
+    pub by: String,
+    pub text: String,
+    /// Tells it from all other messages of the run.
+    pub signal: String,
+}
+
 /// A running agent gives its slot to urgent work and goes on later.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

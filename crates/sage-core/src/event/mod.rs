@@ -128,6 +128,8 @@ events! {
     /// A running agent asks for permission / has got its answer.
     StepAsked = "step.asked",
     StepPermitted = "step.permitted",
+    /// A person said something to a running agent.
+    StepMessaged = "step.messaged",
     /// The session that an attempt belongs to.
     StepSession = "step.session",
     /// A running agent makes way for urgent work.

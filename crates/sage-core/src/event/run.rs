@@ -95,6 +95,9 @@ pub struct RunStarted {
     pub templates: Vec<Frozen>,
     pub inputs: Map<String, Value>,
     pub settings: Settings,
+    /// Which run of its feature it is, from 1. Runs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

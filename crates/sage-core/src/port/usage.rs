@@ -29,6 +29,9 @@ pub struct Usage {
     /// Models without a known price, each with the model whose price was used instead.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unpriced: BTreeMap<String, String>,
+    /// More was used than this: the agent does not report all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl Usage {
@@ -72,6 +75,7 @@ impl Usage {
         self.cost_estimated |= other.cost_estimated;
         self.model = other.model.clone().or(self.model.take());
         self.unpriced.extend(other.unpriced.clone());
+        self.partial |= other.partial;
     }
 
     /// Another report about the same tokens: of each class, whoever knows more is right.
@@ -81,6 +85,7 @@ impl Usage {
         self.cost_estimated |= other.cost_estimated;
         self.model = other.model.clone().or(self.model.take());
         self.unpriced.extend(other.unpriced.clone());
+        self.partial |= other.partial;
     }
 
     /// Takes back what was added before.

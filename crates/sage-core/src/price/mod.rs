@@ -98,6 +98,27 @@ impl Price {
     pub fn cost_micro_usd(&self, usage: &Usage) -> Option<u64> {
         self.cost(usage, Of::Several).map(Cost::micro_usd)
     }
+
+    /// Whether nothing costs less than by the other price.
+    pub fn is_at_least(&self, other: &Price) -> bool {
+        let is_at_least =
+            |one: &Price, two: &Price| one.classes().iter().zip(two.classes()).all(|(a, b)| *a >= b);
+        let long = |price: &Price| price.long_prompt.map_or(*price, LongPrompt::rates);
+        let from = |price: &Price| price.long_prompt.map_or(u64::MAX, |long| long.above);
+        // From where on each counts a prompt as long may differ; then all rates must do for all prompts.
+        let in_between = from(self) <= from(other) || is_at_least(self, &long(other));
+        is_at_least(self, other)
+            && is_at_least(&long(self), &long(other))
+            && is_at_least(&long(self), other)
+            && in_between
+    }
+
+    /// With what stands in for rates that are left out.
+    fn classes(&self) -> [Rate; 5] {
+        let cache_write = self.cache_write.unwrap_or(self.input);
+        let cache_write_1h = self.cache_write_1h.unwrap_or(cache_write);
+        [self.input, self.output, self.cache_read.unwrap_or(self.input), cache_write, cache_write_1h]
+    }
 }
 
 impl LongPrompt {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::digest::Digest;
 use crate::event::*;
 use crate::policy::FailureClass;
-use crate::port::{Allowance, Continuity};
+use crate::port::{Allowance, Continuity, Message};
 use crate::run::{FoldError, Output, Run, State, StepId};
 use crate::template::Kind;
 
@@ -27,11 +28,20 @@ pub struct OpenAsk {
     pub until: Option<u64>,
 }
 
+/// What a person said to the agent of a step.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub step: Arc<str>,
+    /// The work that it was about.
+    pub key: Option<Digest>,
+    pub message: Message,
+}
+
 impl Run {
     pub(super) fn is_of_agents(event: &Event) -> bool {
-        use Event::{AccountUsed, StepAsked, StepPermitted, StepPreempted, StepSession};
+        use Event::{AccountUsed, StepAsked, StepMessaged, StepPermitted, StepPreempted, StepSession};
         let of_steps = matches!(event, StepAsked(_) | StepPermitted(_) | StepSession(_) | StepPreempted(_));
-        of_steps || matches!(event, AccountUsed(_))
+        of_steps || matches!(event, AccountUsed(_) | StepMessaged(_))
     }
 
     pub(super) fn apply_agents(&mut self, event: &Event, now: u64) -> Result<(), FoldError> {
@@ -61,6 +71,12 @@ impl Run {
                     self.step_mut(id).session = Some(Arc::from(told.session.as_str()));
                 }
             }
+            Event::StepMessaged(sent) => {
+                let id = self.named("step.messaged", &sent.step)?;
+                self.signals.insert(sent.signal.clone());
+                let message = Message { id: sent.signal.clone(), text: sent.text.clone() };
+                self.messages.push(Sent { step: sent.step.clone(), key: self.step(id).key, message });
+            }
             Event::AccountUsed(used) => {
                 let key = (used.agent.clone(), used.allowance.window.clone());
                 self.allowances.insert(key, used.allowance.clone());
@@ -85,6 +101,13 @@ impl Run {
     /// What an agent has last said about one window.
     pub fn allowance(&self, agent: &str, window: &str) -> Option<&Allowance> {
         self.allowances.get(&(agent.to_string(), window.to_string()))
+    }
+
+    /// What people have said to a step's agent while it did the work with this key.
+    pub fn messages_to(&self, step: StepId, key: Digest) -> Vec<Message> {
+        let path = &self.step(step).path;
+        let meant = |sent: &&Sent| sent.step == *path && sent.key == Some(key);
+        self.messages.iter().filter(meant).map(|sent| sent.message.clone()).collect()
     }
 
     /// An attempt that has ended waits for no answer.

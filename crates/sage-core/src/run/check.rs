@@ -76,14 +76,17 @@ impl Run {
         self.live_steps().any(|step| step.checked.as_ref().is_some_and(|checked| checked.looked.is_some()))
     }
 
-    /// Whether the run waited for something after a check had passed: meanwhile the files may have changed.
-    pub fn waited_after_check(&self) -> bool {
+    /// Whether the run waited for something after a check had passed, or an agent worked: the files may have changed.
+    pub fn went_on_after_check(&self) -> bool {
         let waited_ms = self.tally.measured.waited_ms;
-        let naps = self.step_ids().filter(|&id| self.kind(id) == Kind::Sleep);
-        let last_nap = naps.map(|id| self.step(id).ended_ms).max().unwrap_or_default();
+        let works = |id: &StepId| {
+            self.kind(*id) == Kind::Sleep || self.kind(*id) == Kind::Agent && !self.operation(*id).is_check()
+        };
+        let last_work =
+            self.step_ids().filter(works).map(|id| self.step(id).ended_ms).max().unwrap_or_default();
         self.live_steps().any(|step| {
             let looked = step.checked.as_deref().filter(|checked| checked.looked.is_some());
-            looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_nap)
+            looked.is_some_and(|checked| checked.waited_ms < waited_ms || step.ended_ms < last_work)
         })
     }
 
@@ -96,7 +99,7 @@ impl Run {
         }
         while let Some(id) = queue.pop() {
             if seen.insert(id) {
-                if self.operation(id).implements() && matches!(self.step(id).state, State::Succeeded) {
+                if self.implemented(id) {
                     return true;
                 }
                 queue.extend(self.after(id));
@@ -104,6 +107,13 @@ impl Run {
             }
         }
         false
+    }
+
+    /// It changed files, as far as that is known.
+    fn implemented(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        let changed = step.output.as_ref().and_then(|output| output.changed());
+        self.operation(id).implements() && matches!(step.state, State::Succeeded) && changed != Some(false)
     }
 
     /// Calls that a script made after it knew the end of this one.
@@ -165,11 +175,18 @@ impl Run {
     fn is_unmet(&self, id: StepId) -> bool {
         let step = self.step(id);
         let unmet = step.children.is_none() && step.state.settled() && !step.state.ok();
-        if !unmet || !self.operation(id).is_check() || !self.is_newest(id) || self.is_superseded(id) {
+        let checks = self.operation(id).is_check() || self.command_failed(id);
+        if !unmet || !checks || !self.is_newest(id) || self.is_superseded(id) {
             return false;
         }
         let only_stopped = matches!(step.state, State::Cancelled) && step.failure.is_none();
         !only_stopped || !self.was_outrun(id)
+    }
+
+    /// The project did not keep what a step expects of it (`expect: {command}`).
+    fn command_failed(&self, id: StepId) -> bool {
+        let invalid = |failure: &Failure| failure.class == FailureClass::Invalid;
+        self.operation(id).checks_project() && self.step(id).failure.as_deref().is_some_and(invalid)
     }
 
     /// Another check of its kind was faster, and passed.

@@ -44,7 +44,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use active_time::ActiveTime;
-pub use agents::OpenAsk;
+pub use agents::{OpenAsk, Sent};
 pub use apply::FoldError;
 pub use calls::{CallEnd, Called, Calls};
 pub use decide::{Action, INBOX, Unowned, Wait};
@@ -135,7 +135,7 @@ pub struct Tally {
     /// Attempts beside another one and those that were given up are not in it, nor is what was reused.
     pub sequential_ms: u64,
     pub usage: Usage,
-    /// Attempts whose agent reported no usage at all.
+    /// Attempts whose agent reported no usage, or not all of it.
     pub unattributed: u32,
     /// Attempts that were started.
     pub calls: u32,
@@ -208,6 +208,8 @@ pub struct Run {
     pub signals: HashSet<String>,
     /// The version of the fold that its journal was begun with.
     pub core: u32,
+    /// Which run of its feature it is, from 1.
+    pub number: Option<u32>,
     /// The run that this one was, before its journal was lost.
     pub(crate) origin: Option<String>,
     /// The runs that this one goes on from, the last one last.
@@ -243,6 +245,8 @@ pub struct Run {
     pub changed: LimitsChanged,
     /// Questions of running agents, oldest first.
     pub asks: Vec<OpenAsk>,
+    /// What people have said to agents, in the order in which they said it.
+    pub messages: Vec<Sent>,
     /// By agent and window.
     allowances: BTreeMap<(String, String), Allowance>,
     /// Scripts that have begun and have not ended.

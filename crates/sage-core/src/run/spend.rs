@@ -84,7 +84,7 @@ impl Run {
         self.close_asks(id, attempt);
         let begun = self.take_reservation(id, attempt);
         let demand = self.demand(id);
-        let silent = usage.is_empty() && begun.is_some() && demand.spends;
+        let silent = (usage.is_empty() || usage.partial) && begun.is_some() && demand.spends;
         if silent && self.agent_of(id) != Some(OFFLINE) {
             self.tally.unattributed += 1;
         }

@@ -4,6 +4,7 @@ mod calls;
 mod causes;
 mod checks;
 mod figures;
+mod messages;
 mod money;
 mod rounds;
 mod times;
@@ -50,6 +51,7 @@ impl Story {
             templates: Vec::new(),
             inputs: Map::new(),
             settings,
+            number: None,
         };
         let run = Run::start(&first, 1).unwrap();
         Story { run, first, events: Vec::new(), now: 1 }

@@ -25,7 +25,7 @@ pub struct TokensByClass {
     pub cache_write: u64,
     pub output: u64,
     pub reasoning: u64,
-    /// Attempts of agents that reported no usage: their tokens are not known, which is not 0.
+    /// Attempts of agents that reported no usage, or not all of it: those tokens are not known, which is not 0.
     pub unattributed: u32,
     /// Some of them, counted by us; in no total and in no budget.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -13,6 +13,7 @@ use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
 use rustix::fs::OFlags;
 use sage_core::digest::Digest;
+use sage_fence::{has_plain_rules, has_plain_rules_above};
 
 use crate::vfs::open_regular;
 
@@ -130,12 +131,6 @@ fn whole_folder(project: &Path, glob: &str) -> String {
     if folder { format!("{not}/{bare}/**") } else { format!("{not}{}", name.trim_start_matches("./")) }
 }
 
-/// Whether the file that says what is ignored in `dir` can be read: a pipe or a device in its place never ends.
-fn has_plain_rules(dir: &Path) -> bool {
-    const MAX_BYTES: u64 = 1 << 20;
-    dir.join(".gitignore").metadata().map_or(true, |about| about.is_file() && about.len() <= MAX_BYTES)
-}
-
 fn walk(project: &Path, sage: &Path, wanted: &Override) -> Vec<PathBuf> {
     let sage = sage.to_owned();
     let mut walk = WalkBuilder::new(project);
@@ -144,7 +139,8 @@ fn walk(project: &Path, sage: &Path, wanted: &Override) -> Vec<PathBuf> {
         let own = entry.path() == sage || entry.file_name() == ".sage" || entry.file_name() == ".git";
         !(entry.depth() > 0 && own) && has_plain_rules(entry.path())
     });
-    walk.git_ignore(has_plain_rules(project));
+    let (plain, above) = (has_plain_rules(project), has_plain_rules_above(project));
+    walk.git_ignore(plain).git_exclude(plain).parents(above);
     // Of pipes, sockets and devices nothing can be read.
     let plain = |kind: std::fs::FileType| kind.is_file() || kind.is_symlink();
     let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(plain));

@@ -166,10 +166,6 @@ impl<'a> Gc<'a> {
     /// What is in a directory of the project. Nothing where there is a link on the way: what it leads to is not
     /// ours to clean up, and a clone may have brought it.
     fn names(&self, dir: &Path) -> Vec<String> {
-        let own = dir.ancestors().take_while(|path| *path != self.engine.project.dir);
-        if own.into_iter().any(is_link) {
-            return Vec::new();
-        }
         self.vfs().list(dir).unwrap_or_default()
     }
 
@@ -200,10 +196,6 @@ impl<'a> Gc<'a> {
 
 fn since_epoch_ms(time: SystemTime) -> Option<u64> {
     u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
-}
-
-fn is_link(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
 }
 
 /// Whether the automatic clean-up has not looked for `every_ms`; if so, this look is the next one.

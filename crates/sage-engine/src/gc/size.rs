@@ -11,17 +11,12 @@ pub fn tree_bytes(vfs: &dyn Vfs, path: &Path) -> u64 {
         match vfs.metadata(&path) {
             Ok(meta) if meta.is_file => bytes += meta.len,
             // Anything but a directory cannot be listed.
-            Ok(_) => open.extend(list(vfs, &path).into_iter().map(|name| path.join(name))),
+            Ok(_) => {
+                let names = vfs.list(&path).unwrap_or_default();
+                open.extend(names.into_iter().map(|name| path.join(name)));
+            }
             Err(_) => {}
         }
     }
     bytes
-}
-
-/// A link to a directory would be listed as the directory.
-fn list(vfs: &dyn Vfs, path: &Path) -> Vec<String> {
-    if super::is_link(path) {
-        return Vec::new();
-    }
-    vfs.list(path).unwrap_or_default()
 }

@@ -48,9 +48,6 @@ impl Gc<'_> {
     /// From one moment to the next it is not where it was, also after a power cut. Gives its new place.
     pub(super) fn throw_away(&self, dir: &Path) -> io::Result<PathBuf> {
         let trash = self.trash();
-        if super::is_link(&trash) {
-            return Err(io::Error::other(format!("`{}` is a link", trash.display())));
-        }
         if !self.vfs().exists(&trash)? {
             vfs::create_dir_durable(self.vfs(), &trash)?;
         }

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-use sage_core::event::Event;
+use sage_core::event::{Event, RunStarted};
 
 use super::record::{MAX_LINE_BYTES, Record};
 use super::{FILE_NAME, salvage};
@@ -23,6 +23,8 @@ const LINES: usize = 64;
 pub struct First {
     pub run: String,
     pub feature: String,
+    /// Which run of its feature it is; older versions did not count them.
+    pub number: Option<u32>,
 }
 
 /// Reads the beginning of the journal in `dir`. `None` if there is no journal, or its first record is damaged.
@@ -51,7 +53,10 @@ fn started(line: &[u8]) -> Option<First> {
     let pieces = salvage::pieces(line, &is_first);
     pieces.iter().filter_map(salvage::Piece::record).find_map(|record| {
         match Event::parse(record.kind, record.data) {
-            Ok(Event::RunStarted(started)) => Some(First { run: started.run, feature: started.feature }),
+            Ok(Event::RunStarted(started)) => {
+                let RunStarted { run, feature, number, .. } = started;
+                Some(First { run, feature, number })
+            }
             _ => None,
         }
     })

@@ -3,7 +3,7 @@
 //! What must stay true: files are replaced under an OS lock that death frees; a lock is tried for a few ms,
 //! never waited for; lock files are only removed by somebody who removes the directory, and that is noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fs::{File, TryLockError};
 use std::io;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use sage_core::target::Target;
+use sage_fence::own;
 use serde::{Deserialize, Serialize};
 
 use super::board::Board;
@@ -197,20 +198,20 @@ impl Store for Disk {
 
     fn forget(&mut self, member: &str) {
         if let Some(file) = self.proofs.remove(member) {
-            let _ = std::fs::remove_file(self.proof_path(member));
+            let _ = own::remove_file(&self.proof_path(member));
             let _ = file.unlock();
         }
     }
 
     fn sweep_proofs(&mut self) {
         let live = self.dir.join("live");
-        for entry in std::fs::read_dir(&live).into_iter().flatten().flatten() {
-            let own = self.proofs.keys().any(|member| self.proof_path(member) == entry.path());
-            let dead = || {
-                open_regular(&entry.path(), OFlags::RDONLY).is_ok_and(|file| file.try_lock_shared().is_ok())
-            };
-            if !own && dead() {
-                let _ = std::fs::remove_file(entry.path());
+        let living: BTreeSet<PathBuf> = self.proofs.keys().map(|member| self.proof_path(member)).collect();
+        for entry in own::list(&live).unwrap_or_default() {
+            let path = live.join(entry.name);
+            let dead =
+                || open_regular(&path, OFlags::RDONLY).is_ok_and(|file| file.try_lock_shared().is_ok());
+            if !living.contains(&path) && dead() {
+                let _ = own::remove_file(&path);
             }
         }
     }
@@ -258,8 +259,8 @@ impl Store for Disk {
 
     fn targets(&mut self) -> Vec<(String, Target)> {
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(self.dir.join("targets")).into_iter().flatten().flatten() {
-            let path = entry.path();
+        let dir = self.dir.join("targets");
+        for path in own::list(&dir).unwrap_or_default().into_iter().map(|entry| dir.join(entry.name)) {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }

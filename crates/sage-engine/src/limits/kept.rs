@@ -8,7 +8,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
+use rustix::fs::OFlags;
+use sage_fence::own;
 
 use crate::vfs::{make_private, open_regular, with_suffix};
 
@@ -64,11 +65,11 @@ impl<T: Default> Kept<T> {
     pub fn replace(&mut self, path: &Path, bytes: &[u8], value: T) -> io::Result<()> {
         let temp = with_suffix(path, ".tmp");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = match create(&temp, flags) {
+        let mut file = match open_regular(&temp, flags) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // Its writer died with the lock that we have now.
-                std::fs::remove_file(&temp)?;
-                create(&temp, flags)?
+                own::remove_file(&temp)?;
+                open_regular(&temp, flags)?
             }
             result => result?,
         };
@@ -87,7 +88,7 @@ impl<T: Default> Kept<T> {
                 Ok(())
             }
             Err(error) => {
-                let _ = std::fs::remove_file(&temp);
+                let _ = own::remove_file(&temp);
                 Err(error)
             }
         }
@@ -97,22 +98,15 @@ impl<T: Default> Kept<T> {
 /// Exchanged and removed rather than renamed over: ext4 writes a file out when it replaces another, to save
 /// those who don't sync from a power cut. We don't need that, and it takes longer than all the rest.
 fn put_in_place(temp: &Path, path: &Path) -> io::Result<()> {
-    match renameat_with(CWD, temp, CWD, path, RenameFlags::EXCHANGE) {
+    match own::exchange(temp, path) {
         // What stays because we die in between, the next writer removes.
         Ok(()) => {
-            let _ = std::fs::remove_file(temp);
+            let _ = own::remove_file(temp);
             Ok(())
         }
         // There is nothing to exchange it with yet, or this file system can't.
-        Err(_) => std::fs::rename(temp, path),
+        Err(_) => own::rename(temp, path),
     }
-}
-
-/// A new file can't be a link or a pipe, so it isn't looked at again as `open_regular` does.
-fn create(path: &Path, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    Ok(File::from(rustix::fs::open(path, flags, mode)?))
 }
 
 fn open(path: &Path) -> io::Result<(File, Stamp, Vec<u8>)> {

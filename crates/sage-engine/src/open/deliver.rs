@@ -92,9 +92,18 @@ impl Engine {
 /// Of several answers to one question the first that is durable counts: its event carries the signal's id. The
 /// senders of the others learn which one that was.
 fn refuse_late(run: Run, sent: &Path, signal: &Signal) -> Result<Run, OpenError> {
-    let Signal::Answer { step, .. } = signal else { return Ok(run) };
     let id = sent.file_stem().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default();
-    if run.signals.contains(&id) { Ok(run) } else { Err(answered(&run, step)) }
+    match signal {
+        Signal::Answer { step, .. } if !run.signals.contains(&id) => Err(answered(&run, step)),
+        Signal::Message { step, .. } if !run.signals.contains(&id) => {
+            Err(not_listening(&run, step, "it ended before the message reached it".into()))
+        }
+        _ => Ok(run),
+    }
+}
+
+fn not_listening(run: &Run, step: &str, why: String) -> OpenError {
+    OpenError::NotListening { feature: run.feature.clone(), step: step.into(), why }
 }
 
 /// The error for a question that has an answer already.
@@ -139,6 +148,19 @@ fn refuse_misfit(run: &Run, owned: bool, feature: &str, signal: &Signal) -> Resu
                 },
                 state if state.settled() && run.kind(id) == Kind::Approval => Err(answered(run, step)),
                 state => Err(OpenError::NoQuestion { step: step.clone(), state: state.name() }),
+            }
+        }
+        Signal::Message { step, .. } => {
+            let id = run.find(step).ok_or_else(|| OpenError::no_step(run, feature, step))?;
+            let state = run.shown_state(id);
+            match state {
+                _ if run.kind(id) != Kind::Agent => {
+                    let why = format!("it is a {} step, not an agent", run.kind(id).name());
+                    Err(not_listening(run, step, why))
+                }
+                State::Running(_) if owned => Ok(()),
+                State::Running(_) => Err(not_listening(run, step, "no process owns the run".into())),
+                _ => Err(not_listening(run, step, format!("it is {}", run.state_name(id)))),
             }
         }
         _ => Ok(()),

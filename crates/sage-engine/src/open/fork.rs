@@ -29,6 +29,8 @@ use crate::vfs;
 pub struct ForkRequest {
     /// The feature whose last run is forked.
     pub source: String,
+    /// This run of it instead.
+    pub run: Option<String>,
     /// A step's path, or a phase's: it and everything after it runs again.
     pub from: String,
     /// The fork's own name.
@@ -50,7 +52,10 @@ struct Prefix {
 impl Engine {
     /// Owns a new run that has taken over what the source's last run had finished.
     pub fn fork(&self, request: ForkRequest) -> Result<Owned, OpenError> {
-        let source = self.last_run(&request.source)?;
+        let source = match &request.run {
+            Some(run) => run.clone(),
+            None => self.last_run(&request.source)?,
+        };
         self.refuse_taken(&request.feature)?;
         let id = self.new_run_id(&request.feature)?;
         let mut prefix = self.prefix(&request, &source, &id)?;
@@ -189,6 +194,8 @@ impl Prefix {
         let mut data = RawValue::from_string(record.data.to_owned()).map_err(unwritten)?;
         if let Event::RunStarted(started) = &mut event {
             (started.run, started.feature) = (id.into(), request.feature.clone());
+            // Nothing else has this name.
+            started.number = Some(1);
             started.title = request.title.clone();
             data = serde_json::value::to_raw_value(&event).map_err(unwritten)?;
         }

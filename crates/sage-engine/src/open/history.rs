@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use sage_core::budget::History;
+use sage_fence::private;
 
 use crate::vfs::{self, DiskFs};
 
@@ -12,9 +13,7 @@ const FILE: &str = "usage.json";
 const MAX_BYTES: u64 = 4 << 20;
 
 pub fn load(state: &Path) -> History {
-    let path = state.join(FILE);
-    let small = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_BYTES);
-    let text = if small { std::fs::read(&path).ok() } else { None };
+    let text = private::read(&state.join(FILE), MAX_BYTES).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 

@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Names of runs, oldest first. What lies beside them under another name is nobody's run.
-    pub(crate) fn run_ids(&self) -> Result<Vec<String>, OpenError> {
+    pub fn run_ids(&self) -> Result<Vec<String>, OpenError> {
         let path = self.project.runs();
         let mut runs = match self.vfs.list(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// What the first record of a run says, unless it is that of another run: then it is a copy.
-    fn first_of(&self, run: &str) -> io::Result<Option<First>> {
+    pub(super) fn first_of(&self, run: &str) -> io::Result<Option<First>> {
         let first = journal::first(self.vfs.as_ref(), &self.project.run_dir(run))?;
         Ok(first.filter(|first| first.run == run))
     }

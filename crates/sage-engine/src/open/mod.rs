@@ -14,6 +14,7 @@ pub mod history;
 mod index;
 mod latest;
 mod mend;
+mod numbers;
 mod own;
 mod preview;
 mod refresh;
@@ -22,6 +23,7 @@ mod resume;
 mod stand_by;
 mod start;
 mod unknown;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,8 +54,10 @@ pub(crate) use find::watermark;
 pub use fold::Fold;
 pub use fork::ForkRequest;
 pub use index::{Index, Newest};
+pub use numbers::SHORT_ID_CHARS;
 pub use preview::Kept;
 pub use repair::Repair;
+pub use walk::Walked;
 
 /// The local engine: one project, everything that can be done with its runs.
 #[derive(Clone)]
@@ -119,6 +123,8 @@ pub enum OpenError {
     NoStep { feature: String, step: String, near: Option<String> },
     #[error("step `{step}` does not wait for an answer; it is {state}")]
     NoQuestion { step: String, state: &'static str },
+    #[error("step `{step}` takes no messages: {why}")]
+    NotListening { feature: String, step: String, why: String },
     #[error("the question of step `{step}` was already answered{}", answer_text(.answer))]
     Answered { feature: String, step: String, answer: Option<String> },
     #[error("`{choice}` is not a choice of step `{step}`: {choices}")]

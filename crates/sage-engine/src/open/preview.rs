@@ -46,6 +46,7 @@ impl Engine {
             templates: request.templates.clone(),
             inputs: request.inputs.clone(),
             settings: request.settings.clone(),
+            number: None,
         };
         let mut run = Run::start(&started, now)?;
         if !run.caches() {

@@ -39,6 +39,7 @@ impl Engine {
         self.close_previous(&request)?;
         self.keep_garbled(&request.feature)
             .map_err(|source| OpenError::Io { what: "keep the damaged checkpoint", source })?;
+        let number = Some(self.next_number(&request.feature)?);
         let id = self.new_run_id(&request.feature)?;
         let (dir, sealing) = (self.project.run_dir(&id), self.sealing(&id));
         let now = self.clock.now_ms();
@@ -51,6 +52,7 @@ impl Engine {
             templates: request.templates,
             inputs: request.inputs,
             settings: request.settings,
+            number,
         };
         // Folded first: a plan that does not compile leaves nothing behind.
         let run = Run::start(&started, now)?;

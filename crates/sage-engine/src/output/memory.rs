@@ -67,9 +67,7 @@ impl Memory {
 
     /// What cannot be read is not known.
     fn read(&self, path: &str) -> Option<Record> {
-        let file = self.file(path);
-        let small = file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= RECORD_BYTES);
-        let text = if small { std::fs::read(file).ok()? } else { return None };
+        let text = private::read(&self.file(path), RECORD_BYTES).ok()?;
         serde_json::from_slice(&text).ok().filter(|record: &Record| record.path == path)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sage_core::policy::FailureClass;
-use sage_core::port::{Nudge, Permission, StepCall, StepCx, Stop, StopSignal, Usage};
+use sage_core::port::{Message, Messages, Nudge, Permission, StepCall, StepCx, Stop, StopSignal, Usage};
 use sage_core::run::{State, StepId};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -28,6 +28,8 @@ pub(super) enum Effect {
     Arm { timer: Timer, at: Instant },
     /// An agent's question is answered.
     Reply(super::asks::Reply, Permission),
+    /// A person's message reaches the attempt.
+    Message(Messages, Message),
     /// A signal's event is durable: its file may go.
     Acknowledge(String),
     /// Later runs may take it.
@@ -52,6 +54,7 @@ impl RunLoop {
             Effect::Arm { timer, at } => self.timers.arm(at, timer),
             // An agent that is gone needs no answer.
             Effect::Reply(reply, permission) => drop(reply.send(permission)),
+            Effect::Message(messages, message) => messages.send(message),
             Effect::Acknowledge(id) => {
                 control::acknowledge(self.around.vfs.as_ref(), &self.around.run_dir, &id)
             }
@@ -103,6 +106,7 @@ impl RunLoop {
             journals_usage: false,
             signal: None,
             reports: Default::default(),
+            messages: Default::default(),
             replies: Default::default(),
             advice: Default::default(),
             asking_since: None,
@@ -162,9 +166,11 @@ impl RunLoop {
             stop: live.stop.clone(),
             nudge: live.nudge.clone(),
             questions: super::asks::desk(&self.sender, &self.around, id, attempt),
+            messages: live.messages.clone(),
             watch: checks.watch(),
             crowd: live.crowd.clone(),
             prices: self.around.prices.clone(),
+            capped: self.run.ledger.has_caps(),
             // Progress is a courtesy: when the loop is behind, it is dropped rather than waited for.
             progress: Arc::new(move |what| {
                 drop(progress.try_send(Input::Progress(id, attempt, reports.keep(what))));

@@ -1,7 +1,8 @@
-//! The last look: before a run ends, checks that passed before it waited are compared with the files once more.
+//! The last look: before a run ends, checks that passed before it waited, or before an agent worked, are compared with
+//! the files once more.
 //!
-//! While a run waits for a person, a quota or a time, its files can change. A check holds for the files that it saw,
-//! so one that saw other files runs again. A run looks once: what changes while that check runs is not noticed.
+//! Meanwhile the files can change, also by an agent that was only to read. A check holds for the files that it saw, so
+//! one that saw other files runs again. A run looks once: what changes while that check runs is not noticed.
 
 use sage_core::digest::Digest;
 use sage_core::event::StepRechecked;
@@ -18,7 +19,7 @@ pub(super) enum LastLook {
 impl RunLoop {
     /// Whether the end has to wait for the look. Starts it.
     pub(super) fn looks_once_more(&mut self) -> bool {
-        if self.last_look == LastLook::NotYet && self.run.waited_after_check() {
+        if self.last_look == LastLook::NotYet && self.run.went_on_after_check() {
             self.last_look = LastLook::Under;
             let (executor, project) = (self.around.executor.clone(), self.around.project.clone());
             let sender = self.sender.clone();

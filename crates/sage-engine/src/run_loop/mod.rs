@@ -27,8 +27,10 @@ mod gate;
 mod handle;
 mod interrupt;
 mod last_look;
+mod live;
 mod lookup;
 mod machine;
+mod messages;
 mod parking;
 mod preempt;
 mod queue;
@@ -44,21 +46,17 @@ mod stopwatch;
 mod timers;
 mod trouble;
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
 use sage_core::budget::History;
 use sage_core::digest::Digest;
 use sage_core::event::PauseReason;
 use sage_core::port::script::{ScriptHost, ScriptLimits};
-use sage_core::port::{
-    Crowd, Evaluator, Nudge, Progress, QuotaSignal, StepCall, StepExecutor, Stop, StopSignal, Usage,
-};
+use sage_core::port::{Evaluator, Progress, StepExecutor, Stop};
 use sage_core::price::PriceTable;
 use sage_core::run::{Held, PhaseId, Run, Status, StepId};
 use sage_core::seal::Key;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -68,10 +66,10 @@ use crate::called::Said;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::journal::{Head, Journal, JournalError, JournalFile};
-use crate::limits::{Limits, Member, Permit};
+use crate::limits::{Limits, Member};
 use crate::orchestration::OrchestrationLog;
 use crate::output::Outputs;
-use crate::perform::{Checks, Ended};
+use crate::perform::Ended;
 use crate::prepare::Prepared;
 use crate::teller::Teller;
 use crate::trouble::{Refused, Trouble};
@@ -86,9 +84,9 @@ use gate::Gate;
 pub use interrupt::Interrupter;
 pub(crate) use interrupt::Interrupts;
 use last_look::LastLook;
+use live::{Ends, Live};
 use lookup::Lookups;
 use machine::Machine;
-use reports::Reports;
 use scripts::Scripts;
 pub(crate) use scripts::given;
 use stopwatch::Stopwatches;
@@ -192,59 +190,6 @@ pub(crate) enum Input {
     Interrupt,
     Poll,
     Timer,
-}
-
-/// A running attempt, as the loop sees it.
-struct Live {
-    stop: StopSignal,
-    nudge: Nudge,
-    crowd: Crowd,
-    since: Instant,
-    last_progress: Instant,
-    nudges: u32,
-    /// What it has used so far, billed.
-    usage: Usage,
-    /// That will be journaled in a moment.
-    journals_usage: bool,
-    signal: Option<QuotaSignal>,
-    reports: Reports,
-    /// Who waits for an answer, by the question's id.
-    replies: HashMap<String, asks::Reply>,
-    /// What the asker is told beside a denial.
-    advice: HashMap<String, String>,
-    /// Since when a person is asked, and how long people have thought so far: not the attempt's time.
-    asking_since: Option<Instant>,
-    thought: Duration,
-    /// Given back when the attempt has really ended: its processes are gone.
-    permit: Option<Permit>,
-    /// Why we end it, where that is not a stop of the step itself.
-    ends: Option<Ends>,
-    /// Its step has been settled without it.
-    given_up: bool,
-    /// Its work is done; only its result is still to be stored.
-    done: bool,
-    /// What another attempt beside it would do; only where the step is hedged.
-    again: Option<(Box<StepCall>, Box<Checks>)>,
-}
-
-/// Why an attempt is made to end although its step goes on.
-#[derive(Clone, Debug)]
-enum Ends {
-    /// No progress: once more.
-    Restart(String),
-    Ask,
-    Fail(String),
-    /// It used more than it may.
-    Budget(String),
-    /// It makes way for urgent work.
-    Yield,
-}
-
-impl Live {
-    fn end_by(&mut self, why: Ends) {
-        self.ends = Some(why);
-        self.stop.set(Stop::Graceful);
-    }
 }
 
 pub struct RunLoop {

@@ -57,6 +57,7 @@ impl RunLoop {
                 self.stop_everything();
                 Ok(())
             }
+            Signal::Message { step, text, by } => self.message(&step, text, by, id),
             Signal::Answer { step, choice, by, message, ask, input } => {
                 let Some(found) = self.run.find(&step) else { return Ok(()) };
                 let open = self.open_ask(found, ask.as_deref());

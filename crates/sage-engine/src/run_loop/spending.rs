@@ -12,8 +12,9 @@ use tokio::time::Instant;
 use super::timers::Timer;
 use super::{Ends, LoopError, RunLoop};
 
-/// The response that goes over a budget may be the last one: its result, paid for already, follows at once.
-const LAST_WORD: Duration = Duration::from_millis(100);
+/// The response that goes over a budget may be the last one: its result, paid for already, follows at once. On a busy
+/// machine that takes a moment.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// How long what a running attempt has used is only in memory, where it may be all: an attempt that ends meanwhile tells
 /// it with its end.
 const JOURNAL_USAGE: Duration = Duration::from_millis(250);

@@ -200,6 +200,8 @@ impl RunLoop {
             unknown: self.run.step(id).unknown,
             fresh: self.run.step(id).fresh,
             feedback: self.run.step(id).verdict.as_deref().map(str::to_string),
+            // Asked for anew, it begins without what was said about the work before.
+            messages: if self.run.step(id).fresh { Vec::new() } else { self.run.messages_to(id, key) },
             keep_output: operation.output.is_some(),
         }
     }

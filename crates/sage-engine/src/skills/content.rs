@@ -19,7 +19,7 @@ use crate::vfs::open_regular;
 
 pub(super) const VERSIONS: &str = ".versions";
 const MAX_FILES: usize = 500;
-const MAX_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BYTES: u64 = 16 << 20;
 const MAX_DEPTH: usize = 8;
 
 #[derive(Clone, Debug)]
@@ -81,7 +81,9 @@ impl Content {
             result: None,
             script: None,
         };
-        let mut open = vec![(dir.to_owned(), String::new(), 0)];
+        // Where it lies may be a link of the user's own; what is in it is opened through none.
+        let real = dir.canonicalize().map_err(|source| io_error("read", dir, source))?;
+        let mut open = vec![(real, String::new(), 0)];
         while let Some((dir, prefix, depth)) = open.pop() {
             let entries = std::fs::read_dir(&dir).map_err(|source| io_error("read", &dir, source))?;
             for entry in entries {

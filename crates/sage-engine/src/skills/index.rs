@@ -157,11 +157,12 @@ impl Store {
         if !dir.join(FILE).exists() {
             return Ok(None);
         }
-        if place.in_project && leads_out(&place.dir, dir) {
+        if place.in_project && (self.leads_out(&place.dir) || leads_out(&place.dir, dir)) {
             return Err("its folder is a link that leads out of the project's skills; it is not read".into());
         }
         let file = dir.join(FILE);
-        let bytes = self.vfs.read(&file, MAX_BYTES as u64).map_err(|error| error.to_string())?;
+        let real = dir.canonicalize().map_err(|error| error.to_string())?;
+        let bytes = self.vfs.read(&real.join(FILE), MAX_BYTES as u64).map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_string())?;
         let (skill, found) = read(&text, name);
         let source = SourceText::new(FILE, &text);
@@ -169,7 +170,7 @@ impl Store {
         let Some(mut skill) = skill else { return Err(told.join("; ")) };
         let mut warn = |message: String| problems.push(Problem { path: file.clone(), message, fatal: false });
         told.into_iter().for_each(&mut warn);
-        let meta = Meta::load(self.vfs.as_ref(), dir).unwrap_or_else(|why| {
+        let meta = Meta::load(self.vfs.as_ref(), &real).unwrap_or_else(|why| {
             warn(format!("its sage.json cannot be read: {why}"));
             None
         });
@@ -215,6 +216,13 @@ fn folders(dir: &Path) -> Vec<String> {
         named.filter(|name| !name.starts_with('.') && dir.join(name).is_dir()).take(MAX_SKILLS).collect();
     names.sort_unstable();
     names
+}
+
+impl Store {
+    /// A folder of skills that only seems to lie in the project.
+    fn leads_out(&self, place: &Path) -> bool {
+        place.starts_with(&self.project.root) && leads_out(&self.project.root, place)
+    }
 }
 
 fn leads_out(place: &Path, dir: &Path) -> bool {

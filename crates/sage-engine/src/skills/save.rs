@@ -12,7 +12,7 @@ use sage_core::wire::rfc3339;
 use sage_fence::private;
 use serde_json::Value;
 
-use super::content::VERSIONS;
+use super::content::{MAX_BYTES, VERSIONS};
 use super::kept::META_FILE;
 use super::{Content, Meta, Origin, RESULT_FILE, SCRIPT_FILE, SkillError, Store, io_error, pretty};
 use crate::vfs::{self, Vfs};
@@ -94,7 +94,9 @@ impl Store {
             let (from, to) = (dir.join(&entry.path), temp.join(&entry.path));
             vfs.create_dir_all(vfs::parent(&to)).map_err(failed)?;
             // Not `fs::copy`, which takes the mode over.
-            std::fs::read(&from).and_then(|bytes| private::write_durable(&to, &bytes)).map_err(failed)?;
+            private::read(&from, MAX_BYTES)
+                .and_then(|bytes| private::write_durable(&to, &bytes))
+                .map_err(failed)?;
         }
         let moved = vfs.sync_dir(&temp).and_then(|()| vfs.rename(&temp, past));
         moved.and_then(|()| vfs.sync_dir(vfs::parent(past))).map_err(failed)

@@ -1,19 +1,19 @@
 //! The real file system, with the refusals that the trait promises, and a count of its syncs: how many
 //! fdatasyncs a commit costs is a promise that tests hold us to.
 
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
+use sage_fence::own;
 
 use super::{Meta, Vfs, VfsFile};
 
 const FILE_MODE: u32 = 0o600;
-const DIR_MODE: u32 = 0o700;
 /// How much room a read begins with.
 const READ_BYTES: u64 = 16 << 10;
 
@@ -41,14 +41,6 @@ pub struct SyncCounts {
     pub dir: u64,
 }
 
-/// Something other than a regular file where a file was expected.
-#[derive(Debug, thiserror::Error)]
-#[error("`{}` is {what}, not a regular file", path.display())]
-pub struct NotRegular {
-    pub path: PathBuf,
-    pub what: &'static str,
-}
-
 impl DiskFs {
     #[must_use]
     pub fn new() -> Arc<Self> {
@@ -70,51 +62,14 @@ impl DiskFs {
     }
 }
 
-/// Opens a regular file and nothing else. Also used for lock files, which are never simulated.
+/// Opens a regular file and nothing else, through no link. Also used for lock files, which are never simulated.
 pub(crate) fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
-    // NONBLOCK: a FIFO in the file's place must be refused, not waited for. Regular files ignore it.
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = match rustix::fs::open(path, flags, Mode::from_raw_mode(FILE_MODE as _)) {
-        Ok(fd) => File::from(fd),
-        Err(error) => return Err(explain(path, error.into())),
-    };
-    match file.metadata()?.file_type() {
-        kind if kind.is_file() => Ok(file),
-        kind => Err(not_regular(path, kind)),
-    }
-}
-
-/// A refusal to open a symlink, FIFO or directory is told as what it is, not as `ELOOP` or `ENXIO`.
-fn explain(path: &Path, error: io::Error) -> io::Error {
-    match path.symlink_metadata() {
-        Ok(meta) if !meta.is_file() => not_regular(path, meta.file_type()),
-        _ => error,
-    }
-}
-
-fn not_regular(path: &Path, kind: std::fs::FileType) -> io::Error {
-    let what = match kind {
-        kind if kind.is_symlink() => "a symlink",
-        kind if kind.is_dir() => "a directory",
-        kind if kind.is_fifo() => "a FIFO",
-        kind if kind.is_socket() => "a socket",
-        kind if kind.is_block_device() || kind.is_char_device() => "a device",
-        _ => "something else",
-    };
-    io::Error::new(io::ErrorKind::InvalidInput, NotRegular { path: path.to_owned(), what })
+    own::open(path, flags)
 }
 
 /// A umask may take bits away from the mode given to `open`; this puts ours back.
 pub(crate) fn make_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(FILE_MODE))
-}
-
-fn make_dir(dir: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(DIR_MODE).create(dir) {
-        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(DIR_MODE)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 fn or_here(dir: &Path) -> &Path {
@@ -123,9 +78,7 @@ fn or_here(dir: &Path) -> &Path {
 
 impl Vfs for DiskFs {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        let missing: Vec<&Path> =
-            dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()).collect();
-        missing.into_iter().rev().try_for_each(make_dir)
+        own::create_dir_all(dir)
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn VfsFile>> {
@@ -167,49 +120,31 @@ impl Vfs for DiskFs {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(or_here(dir))? {
-            names.extend(entry?.file_name().into_string().ok());
-        }
+        let names = own::list(dir)?.into_iter().filter_map(|entry| entry.name.into_string().ok());
+        let mut names: Vec<String> = names.collect();
         names.sort_unstable();
         Ok(names)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+        own::rename(from, to)
     }
 
     fn hard_link(&self, original: &Path, link: &Path) -> io::Result<()> {
-        std::fs::hard_link(original, link)
+        own::hard_link(original, link)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_file(path)
+        own::remove_file(path)
     }
 
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
-        match std::fs::remove_dir_all(dir) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                open_dirs(dir);
-                std::fs::remove_dir_all(dir)
-            }
-            other => other,
-        }
+        own::remove_all(dir)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.counters.dir.fetch_add(1, Ordering::Relaxed);
         File::open(or_here(dir))?.sync_all()
-    }
-}
-
-/// Programs leave directories behind that nobody may write to, not even their owner.
-fn open_dirs(dir: &Path) {
-    let _ = std::fs::set_permissions(dir, Permissions::from_mode(DIR_MODE));
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_dirs(&entry.path());
-        }
     }
 }
 

@@ -36,6 +36,7 @@ fn world() -> World {
 
 fn request(from: &str) -> ForkRequest {
     ForkRequest {
+        run: None,
         source: "f".into(),
         from: from.into(),
         feature: "g".into(),

@@ -22,7 +22,7 @@ pub(crate) mod tests;
 
 pub use commands::{Command, Commands, all_commands, commands};
 pub(crate) use commands::{
-    JUSTFILES, MAKEFILES, MAX_FOLDERS, belongs_to_root, folders, python_build, recipe_of,
+    JUSTFILES, MAKEFILES, MAX_FOLDERS, belongs_to_root, folders, python_build, recipe_of, test_paths,
 };
 pub use dependencies::{Package, packages};
 pub use places::Places;

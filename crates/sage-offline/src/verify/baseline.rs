@@ -1,7 +1,7 @@
-//! A project as it was when a run began: its tests, its commands, and what decides how those run.
+//! A project as it was when a run began: its tests, its commands, what decides how those run, and what they ran.
 //!
 //! Tests are found by how they begin in their language; those that are switched off have no name here, or are counted
-//! by what switches them off.
+//! by what switches them off. That is the second net: which tests ran before (`executed.rs`) says more, where it is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::decides::{self, Decides};
+use super::executed::Executed;
 use crate::research::{self, Command};
 use crate::walk::Tree;
 
@@ -31,6 +32,9 @@ pub struct Baseline {
     /// Commands that a person named.
     #[serde(default)]
     pub named: Vec<Known>,
+    /// Tests that ran before the first step that may change files.
+    #[serde(default)]
+    pub ran: Vec<Executed>,
 }
 
 /// A command as it was.
@@ -47,12 +51,12 @@ pub struct Known {
 
 impl Known {
     fn of(tree: &Tree, command: Command) -> Known {
-        let decides = decides::of(tree, &command.folder, &command.line);
+        let decides = decides::of(tree, &command.folder, &command.line).decides;
         let Command { line, folder, evidence, definition } = command;
         Known { line, folder, evidence, definition, decides }
     }
 
-    fn is(&self, other: &Known) -> bool {
+    pub fn is(&self, other: &Known) -> bool {
         (&self.folder, &self.line) == (&other.folder, &other.line)
     }
 }
@@ -67,7 +71,7 @@ impl Baseline {
         };
         let named = named.iter().map(|line| Command { line: line.clone(), ..Command::default() }).collect();
         let (test, build, named) = (known(commands.test), known(commands.build), known(named));
-        Some(Baseline { tests: all(&tree), test, build, named })
+        Some(Baseline { tests: all(&tree), test, build, named, ran: Vec::new() })
     }
 
     /// Commands for a check, as they were.
@@ -75,46 +79,10 @@ impl Baseline {
         if what == "build" { &self.build } else { &self.test }
     }
 
-    /// Takes over what is different between `left` and `now`: a person changed it while the run stood still.
-    pub fn follow(&mut self, left: &Baseline, now: &Baseline) {
-        if let (Some(own), Some(left), Some(now)) = (&mut self.tests, &left.tests, &now.tests) {
-            follow(own, left, now);
-        }
-        follow_commands(&mut self.test, &left.test, &now.test);
-        follow_commands(&mut self.build, &left.build, &now.build);
-        follow_commands(&mut self.named, &left.named, &now.named);
-    }
-}
-
-fn follow<T: Clone + PartialEq>(
-    own: &mut BTreeMap<String, T>,
-    left: &BTreeMap<String, T>,
-    now: &BTreeMap<String, T>,
-) {
-    let paths: BTreeSet<&String> = left.keys().chain(now.keys()).collect();
-    for path in paths.into_iter().filter(|path| left.get(*path) != now.get(*path)) {
-        match now.get(path) {
-            Some(value) => drop(own.insert(path.clone(), value.clone())),
-            None => drop(own.remove(path)),
-        }
-    }
-}
-
-fn follow_commands(own: &mut Vec<Known>, left: &[Known], now: &[Known]) {
-    let was_removed =
-        |known: &Known| left.iter().any(|it| it.is(known)) && !now.iter().any(|it| it.is(known));
-    own.retain(|known| !was_removed(known));
-    for now in now {
-        let left = left.iter().find(|it| it.is(now));
-        match own.iter_mut().find(|it| it.is(now)) {
-            Some(own) => {
-                let nothing = Decides::new();
-                follow(&mut own.decides, left.map_or(&nothing, |left| &left.decides), &now.decides);
-                own.definition.clone_from(&now.definition);
-            }
-            None if left.is_none() => own.push(now.clone()),
-            None => {}
-        }
+    /// Names of the tests in the sources.
+    pub fn literal(&self) -> BTreeSet<&str> {
+        let files = self.tests.iter().flat_map(BTreeMap::values);
+        files.flat_map(|file| &file.names).map(String::as_str).collect()
     }
 }
 
@@ -132,10 +100,33 @@ pub struct FileTests {
 /// All tests of a project.
 pub fn all(tree: &Tree) -> Option<Tests> {
     (tree.files.len() < MOST_FILES).then_some(())?;
-    let files = tree.files.iter().filter(|file| is_source(&file.path));
-    let found =
-        files.map(|file| (file.path.clone(), tests(&file.path, &tree.text(file).unwrap_or_default())));
+    let found = tree.files.iter().filter_map(|file| {
+        let tests = match is_source(&file.path) {
+            true => tests(&file.path, &tree.text(file).unwrap_or_default()),
+            // Where tests do not show in the text, the file is one.
+            false if is_test_file(&file.path) => {
+                FileTests { names: vec![file.name().to_string()], ..FileTests::default() }
+            }
+            false => return None,
+        };
+        Some((file.path.clone(), tests))
+    });
     Some(found.filter(|(_, tests)| *tests != FileTests::default()).collect())
+}
+
+/// A test by its name, in a language whose tests have no beginning that is known here.
+fn is_test_file(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let name = parts.next().unwrap_or(path);
+    let folder = parts.next().unwrap_or_default();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let stem = stem.to_lowercase();
+    let named = stem.starts_with("test") || stem.ends_with("test") || stem.ends_with("tests");
+    match ending {
+        "t" => folder == "t",
+        "c" | "cc" | "cpp" | "cxx" | "sh" | "exs" | "dart" | "swift" | "fs" | "lua" | "clj" => named,
+        _ => false,
+    }
 }
 
 /// Whether tests of this language can be found.
@@ -164,6 +155,7 @@ fn markers(path: &str) -> Option<Markers> {
         "rb" => (&["it \"", "it '", "def test_", "test \""], &["skip", "pending", "xit "], &[]),
         "php" => (&["public function test", "function test"], &["$this->markTestSkipped"], &[]),
         "bats" => (&["@test "], &["skip"], &[]),
+        "cs" => (&["[Test", "[Fact", "[Theory"], &["[Ignore", "[Explicit"], &["Skip="]),
         _ => return None,
     };
     Some(Markers { begins, off, within })
@@ -206,9 +198,11 @@ const OPTION_OFF: &[&str] = &["skip:true", "todo:true", "skip:'", "skip:\"", "to
 pub fn tests(path: &str, text: &str) -> FileTests {
     let Some(markers) = markers(path) else { return FileTests::default() };
     let is_python = path.ends_with(".py");
-    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let raw: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = raw.iter().map(|line| line.trim_start()).collect();
     let mut found = FileTests::default();
     let mut quote: Option<&str> = None;
+    let mut defined = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if is_python && in_text(line, &mut quote) {
             continue;
@@ -216,7 +210,8 @@ pub fn tests(path: &str, text: &str) -> FileTests {
         let squeezed = || line.split_whitespace().collect::<String>();
         let is_off = markers.off.iter().any(|start| line.starts_with(start))
             || (!markers.within.is_empty() && markers.within.iter().any(|word| squeezed().contains(word)));
-        found.off += usize::from(is_off);
+        let is_again = is_python && is_defined_again(raw[at], &mut defined);
+        found.off += usize::from(is_off) + usize::from(is_again);
         if let Some(class) = line.strip_prefix("class ").filter(|_| is_python) {
             // Without its base, its methods are no tests.
             found.names.extend(class.contains("TestCase)").then(|| class.trim_end_matches(':').to_string()));
@@ -225,6 +220,25 @@ pub fn tests(path: &str, text: &str) -> FileTests {
         }
     }
     found
+}
+
+/// Whether a test of this name was defined before in the same block: Python takes the last one.
+fn is_defined_again<'a>(raw: &'a str, defined: &mut Vec<(usize, &'a str)>) -> bool {
+    let line = raw.trim_start();
+    let indent = raw.len() - line.len();
+    if line.is_empty() || line.starts_with('#') {
+        return false;
+    }
+    defined.retain(|(at, _)| *at <= indent);
+    let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("def ");
+    let Some(rest) = function.filter(|rest| rest.starts_with("test")) else {
+        // `test_total = lambda self: None`
+        return line.split_once('=').is_some_and(|(name, _)| defined.contains(&(indent, name.trim_end())));
+    };
+    let test = (indent, rest.split('(').next().unwrap_or(rest));
+    let is_again = defined.contains(&test);
+    defined.push(test);
+    is_again
 }
 
 /// Whether a line begins inside of a text in three quotes; `quote` is the one that is open after it.
@@ -255,7 +269,7 @@ pub fn is_loaded(path: &str) -> bool {
 /// The name of the test that begins in the first of these lines: its function's, or its text.
 fn name(lines: &[&str]) -> String {
     let first = lines[0];
-    let is_attribute = |line: &str| line.starts_with(['@', '#']) && !line.starts_with("@test ");
+    let is_attribute = |line: &str| line.starts_with(['@', '#', '[']) && !line.starts_with("@test ");
     let named = lines.iter().take(NAME_LINES).find(|line| !is_attribute(line) && !line.is_empty());
     let line = named.copied().unwrap_or(first);
     let is_call = first.starts_with("it") || first.starts_with("test");
@@ -301,6 +315,8 @@ mod unit {
         for off in ["@unittest.skipIf(True, 'x')", "@unittest.expectedFailure", "@pytest.mark.skipif(True)"] {
             assert_tests("a.py", &format!("{off}\ndef test_a(): pass\n"), &["test_a"], 1);
         }
+        let twice = "class A:\n  def test_a(self):\n    pass\n  def test_a(self):\n    pass\nclass B:\n  def test_a(self):\n    pass\n";
+        assert_tests("a.py", twice, &["test_a", "test_a", "test_a"], 1);
         assert_tests("a.rs", "#[test]\n#[ignore]\nfn adds() {}\n", &["adds"], 1);
         assert_tests("a_test.go", "func TestA(t *testing.T) {\n\tt.Skip()\n}\n", &["TestA"], 1);
         assert_tests("A.java", "  @Test\n  public void adds() {\n", &["adds"], 0);
@@ -309,6 +325,19 @@ mod unit {
         for option in ["{skip: true}", "{ todo: true }", "{ skip: 'later' }"] {
             assert_tests("a.test.js", &format!("test('adds', {option}, () => {{}});\n"), &["adds"], 1);
         }
+        assert_tests("ATests.cs", "  [Fact]\n  public void Adds() {\n", &["Adds"], 0);
+        assert_tests("ATests.cs", "  [Fact(Skip = \"x\")]\n  public void Adds() {\n", &["Adds"], 1);
+        let again = "def test_a():\n  assert 0\ntest_a = print\n";
+        assert_tests("a.py", again, &["test_a"], 1);
         assert_tests("a.bats", "@test \"adds up\" {\n", &["adds up"], 0);
+    }
+
+    // covers: P4, R6
+    #[test]
+    fn files_are_tests_where_the_text_does_not_tell() {
+        let files = ["t/cart.t", "tests/test_cart.c", "cart_test.sh", "src/cart.c", "x.t", "tests/helper.sh"];
+        let dir = crate::research::tests::project(&files.map(|path| (path, "x")));
+        let found = all(&Tree::read(dir.path()).unwrap()).unwrap();
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["cart_test.sh", "t/cart.t", "tests/test_cart.c"]);
     }
 }

@@ -17,7 +17,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Enough to find all failures of a large run; of older output, only lines that may tell of tests or failures are kept.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
-const TOLD_BYTES: usize = 512 * 1024;
+/// Longer lines are not waited for.
+const MAX_LINE: usize = 64 * 1024;
+const TOLD_BYTES: usize = 4 * 1024 * 1024;
 /// Words of lines that say how something ended, in small letters.
 const TELLING: &[&str] = &[
     "fail",
@@ -157,7 +159,7 @@ fn wait(
     }
 }
 
-/// One thread for each stream; they end with their pipe.
+/// One thread for each stream; they end with their pipe. Lines stay whole: the other stream does not cut a count in two.
 fn readers(child: &mut Child) -> std::io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = sync_channel(CHUNKS);
     let streams: [Option<Box<dyn Read + Send>>; 2] = [
@@ -167,12 +169,16 @@ fn readers(child: &mut Child) -> std::io::Result<Receiver<Vec<u8>>> {
     for mut stream in streams.into_iter().flatten() {
         let sender = sender.clone();
         std::thread::Builder::new().spawn(move || {
-            let mut buffer = [0; 16 * 1024];
+            let (mut buffer, mut begun) = ([0; 16 * 1024], Vec::new());
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
-                if sender.send(buffer[..count].to_vec()).is_err() {
-                    break;
+                begun.extend_from_slice(&buffer[..count]);
+                let ended = begun.iter().rposition(|byte| b"\n\r".contains(byte)).map(|at| at + 1);
+                let whole = ended.unwrap_or(if begun.len() > MAX_LINE { begun.len() } else { 0 });
+                if whole > 0 && sender.send(begun.drain(..whole).collect()).is_err() {
+                    return;
                 }
             }
+            let _ = sender.send(begun);
         })?;
     }
     Ok(receiver)
@@ -244,6 +250,15 @@ mod tests {
 
     // covers: P4
     #[test]
+    fn a_line_of_one_stream_is_not_cut_by_the_other() {
+        let each = "printf 'test result: '; echo noise >&2; echo 'ok. 1 passed'";
+        let ended = sh(&format!("n=0; while [ $n -lt 300 ]; do {each}; n=$((n + 1)); done"), 60_000);
+        let whole = ended.output.lines().filter(|line| *line == "test result: ok. 1 passed").count();
+        assert_eq!((whole, ended.output.lines().count()), (300, 600), "{}", ended.output);
+    }
+
+    // covers: P4
+    #[test]
     fn exit_code_and_both_streams_are_kept() {
         let ended = sh("echo out; echo err >&2; exit 3", 10_000);
         assert_eq!((ended.exit_code, ended.timed_out), (Some(3), false));
@@ -273,7 +288,7 @@ mod tests {
     #[test]
     fn endless_output_is_bounded() {
         let ended = sh("yes | head -c 9000000; echo end", 60_000);
-        assert!(ended.output.len() <= 2 * KEPT_BYTES, "{}", ended.output.len());
+        assert!(ended.output.len() <= 2 * KEPT_BYTES + TOLD_BYTES, "{}", ended.output.len());
         assert!(ended.output.ends_with("end\n"));
         assert!(!ended.is_cut);
     }
@@ -284,7 +299,7 @@ mod tests {
         let ended = sh("echo '--- FAIL: TestA (0.00s)'; yes | head -c 9000000; echo end", 60_000);
         assert!(ended.output.starts_with("--- FAIL: TestA (0.00s)\n"));
         assert!(!ended.is_cut);
-        let ended = sh("yes 'it may fail' | head -c 9000000", 60_000);
+        let ended = sh("yes 'it may fail' | head -c 15000000", 60_000);
         assert!(ended.is_cut, "more of it than is kept");
     }
 }

@@ -28,6 +28,8 @@ const OTHER: &[(&str, &str)] = &[
     ("c", "C"),
     ("cc", "C++"),
     ("cpp", "C++"),
+    ("bats", "Bats"),
+    ("t", "Perl"),
 ];
 
 impl Family {
@@ -122,12 +124,25 @@ impl Family {
                 let folder = file.path.split('/').rev().skip(1).any(|part| part == "__tests__");
                 stem.ends_with(".test") || stem.ends_with(".spec") || folder
             }
-            Family::Jvm => stem.ends_with("Test") || stem.ends_with("Tests") || stem.ends_with("Spec"),
+            Family::Jvm => {
+                let ends = ["Test", "Tests", "Spec", "IT"];
+                let begins =
+                    stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                begins || ends.iter().any(|end| stem.ends_with(end))
+            }
+            Family::Other("Bats") => true,
+            Family::Other("Perl") => file.path.split('/').rev().nth(1) == Some("t"),
             _ => {
                 let ends = ["_test", "_spec", "Test", "Tests"];
                 stem.starts_with("test_") || ends.iter().any(|end| stem.ends_with(end))
             }
         };
         is_test.then_some(family)
+    }
+
+    /// The language of a file that may be a test by its folder.
+    pub fn of_folder(file: &File) -> Option<Family> {
+        let is_there = file.path.split('/').rev().skip(1).any(|part| ["test", "tests"].contains(&part));
+        Family::of_file(file).filter(|family| is_there && *family == Family::Node)
     }
 }

@@ -11,9 +11,12 @@ mod baseline;
 mod child;
 mod commit;
 mod decides;
+mod executed;
 mod failures;
 mod family;
+mod follow;
 mod order;
+mod reach;
 mod related;
 mod signs;
 mod uncovered;
@@ -29,14 +32,17 @@ use crate::parts::{self, Side};
 use crate::request::{Request, Trouble};
 use crate::walk::Tree;
 pub use baseline::Baseline;
+pub use executed::Executed;
+pub use follow::Stretch;
 use order::{Chosen, Order};
+pub use related::uncommitted;
 use verdict::{Ran, Verdict};
 use weakened::Earlier;
 
 /// Without `params.timeoutMs`: what a whole workflow has by default.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-pub const OPERATIONS: &[&str] = &["build.verify", "test.run", "test.regression"];
+pub const OPERATIONS: &[&str] = &["build.verify", "test.baseline", "test.run", "test.regression"];
 
 pub fn perform(request: &Request) -> Result<Value, Trouble> {
     let tree = Tree::read(&request.project)?;
@@ -50,23 +56,47 @@ pub fn perform(request: &Request) -> Result<Value, Trouble> {
     if let Some(why) = request.unplaced.as_ref().or(doubt) {
         return Ok(Verdict::not_made(why.clone()).into_result());
     }
+    if request.operation == "test.baseline" {
+        return Ok(measured(request, chosen)?.into_result());
+    }
     let earlier = Earlier::of(request);
-    let verdict = match chosen {
-        Chosen::Nothing => {
-            Verdict::declined(format!("Nothing to run: sage.toml says that there is no {what} command."))
-        }
+    let (verdict, ran) = match chosen {
+        Chosen::Nothing => (declined(what), Vec::new()),
         Chosen::Named(orders) => {
             let ran = run_all(&orders, &request.project, limit(request))?;
             let mut verdict = Verdict::of(what, &ran, &request.project);
             verdict.doubt_all(&earlier.changed_commands(&tree, what, &orders, &[]));
-            verdict
+            (verdict, ran)
         }
         Chosen::Found(orders) if part.is_some_and(|part| is_absent(&tree, part, &orders)) => {
-            Verdict::nothing(format!("Nothing to run: the project has no {}.", order::part_name(request)))
+            let why = format!("Nothing to run: the project has no {}.", order::part_name(request));
+            (Verdict::nothing(why), Vec::new())
         }
         Chosen::Found(orders) => found(request, what, &tree, orders, &earlier)?,
     };
-    Ok(judged(request, what, verdict, &earlier).into_result())
+    Ok(judged(request, what, verdict, &ran, &earlier).into_result())
+}
+
+fn declined(what: &str) -> Verdict {
+    Verdict::declined(format!("Nothing to run: sage.toml says that there is no {what} command."))
+}
+
+/// The tests before anything is changed: which ran, and which failed. Nothing is asked of them.
+fn measured(request: &Request, chosen: Chosen) -> Result<Verdict, Trouble> {
+    let orders = match chosen {
+        Chosen::Nothing => return Ok(declined("test")),
+        Chosen::Named(orders) | Chosen::Found(orders) => orders,
+    };
+    if orders.is_empty() {
+        return Ok(Verdict::nothing("Nothing to run: no test command was found.".to_string()));
+    }
+    let ran = run_all(&orders, &request.project, limit(request))?;
+    let mut verdict = Verdict::of("test", &ran, &request.project);
+    verdict.summary = format!("Before the change: {}", verdict.summary);
+    verdict.executed = ran.iter().filter_map(Executed::of).collect();
+    let commit = related::clean_commit(&request.project).unwrap_or_default();
+    verdict.executed.iter_mut().for_each(|executed| executed.commit.clone_from(&commit));
+    Ok(verdict)
 }
 
 /// The project has no such part. What can be run says more than what can be seen, but for a user interface, which would
@@ -82,7 +112,7 @@ fn found(
     tree: &Tree,
     mut orders: Vec<Order>,
     earlier: &Earlier,
-) -> Result<Verdict, Trouble> {
+) -> Result<(Verdict, Vec<Ran>), Trouble> {
     let (project, limit) = (&request.project, limit(request));
     let (all, part) = (order::all(tree, what), order::part(request)?);
     let then: Vec<Order> = earlier.commands(what).iter().map(Order::from).collect();
@@ -117,18 +147,19 @@ fn found(
         };
         verdict.doubt(&format!("No {what} command was found{of}."));
     }
-    Ok(verdict)
+    // A part of its tests says nothing about how many there are.
+    ran.retain(|ran| orders.contains(&ran.order));
+    Ok((verdict, ran))
 }
 
 /// What is said at the end, whatever was run.
-fn judged(request: &Request, what: &str, mut verdict: Verdict, earlier: &Earlier) -> Verdict {
+fn judged(request: &Request, what: &str, mut verdict: Verdict, ran: &[Ran], earlier: &Earlier) -> Verdict {
     // The tests may have written files; the tree that was read before does not matter here.
     if what == "test"
         && verdict.passed == Some(true)
         && let Ok(tree) = Tree::read(&request.project)
-        && let Some(why) = earlier.fewer_tests(&tree)
     {
-        verdict.doubt(&why);
+        verdict.doubt_all(&earlier.weaker(&tree, ran));
     }
     if request.operation == "test.regression" {
         related::compare(&mut verdict, request);
@@ -191,7 +222,7 @@ fn run_all(orders: &[Order], project: &Path, limit: Duration) -> Result<Vec<Ran>
                 None => Ran::not_run(order, "commands of another step still run in its folder".to_string()),
                 Some(_alone) => {
                     let started = Instant::now();
-                    let ended = child::run(&order.line, &dir, left).map_err(unreadable)?;
+                    let ended = child::run(&order.telling(), &dir, left).map_err(unreadable)?;
                     left = left.saturating_sub(started.elapsed());
                     Ran::ended(order, ended)
                 }

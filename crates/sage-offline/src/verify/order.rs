@@ -73,6 +73,52 @@ impl Order {
         (&self.folder, &self.line) == (&other.folder, &other.line)
     }
 
+    /// The same command, so that it does not stop at the first failure and names the tests that it runs, where that is
+    /// sure to change nothing else.
+    pub fn telling(&self) -> String {
+        let line = &self.line;
+        if self.is_named() {
+            return line.clone();
+        }
+        let first = line.split_whitespace().next().unwrap_or_default();
+        match () {
+            () if line.contains(" -m unittest discover") => {
+                line.split(" && ").map(|call| format!("{call} -v")).collect::<Vec<_>>().join(" && ")
+            }
+            () if line.ends_with(" -m pytest") => format!("{line} -rfEp"),
+            () if line.starts_with("cargo test") || line.starts_with("cargo nextest run") => {
+                format!("{line} --no-fail-fast")
+            }
+            () if line.ends_with("go test ./...") => line.replace("go test", "go test -v"),
+            () if ["npm", "yarn", "pnpm"].contains(&first) => match self.verbose() {
+                Some(option) if first == "npm" => format!("{line} -- {option}"),
+                Some(option) => format!("{line} {option}"),
+                None => line.clone(),
+            },
+            () => line.clone(),
+        }
+    }
+
+    /// The option of the only runner that a package's script calls.
+    fn verbose(&self) -> Option<&'static str> {
+        let is_one = !self.definition.contains(['|', '&', ';', '>', '<', '"', '\'']);
+        let started = shell::commands(&self.definition);
+        let [words] = started.as_slice() else { return None };
+        let runs = |tool: &str| is_one && words.first().is_some_and(|word| word == tool);
+        if runs("jest") {
+            return Some("--verbose");
+        }
+        runs("vitest").then_some("--reporter=verbose")
+    }
+
+    /// Another runner of Python in the same place, with the same interpreter: they find each other's tests.
+    pub fn replaces(&self, folder: &str, line: &str) -> bool {
+        let interpreter = |line: &str| line.split(" -m ").next().map(str::to_string);
+        let python = |line: &str| family(line) == Family::Python;
+        let same = python(line) && python(&self.line) && interpreter(&self.line) == interpreter(line);
+        self.folder == folder && (same || family(line) != Family::Wrapper && self.line.starts_with(line))
+    }
+
     /// For a shell that stands in the project.
     pub fn shell(&self) -> String {
         match self.folder.as_str() {

@@ -67,6 +67,19 @@ fn looked_at(request: &Request, tree: &Tree) -> (Vec<String>, &'static str) {
     (files, source)
 }
 
+/// The commit that the files of a project are at, if none of them differs from it.
+pub fn clean_commit(project: &Path) -> Option<String> {
+    uncommitted(project)?.is_empty().then_some(())?;
+    git(project, &["rev-parse", "--verify", "--quiet", "HEAD"]).ok().map(|commit| commit.trim().to_string())
+}
+
+/// Files that differ from the last commit, but for Sage's own.
+pub fn uncommitted(project: &Path) -> Option<Vec<String>> {
+    let own = |path: &str| path.starts_with(".sage/") || path.starts_with("docs/specs/");
+    let changes = git_changes(project)?;
+    Some(changes.into_iter().filter(|path| !own(path)).collect())
+}
+
 fn git_changes(project: &Path) -> Option<Vec<String>> {
     // In a submodule git would be run with settings of its own.
     let status = [

@@ -73,6 +73,82 @@ pub fn reported(output: &str) -> Option<String> {
     output.lines().find(is_it).map(|line| line.trim().to_string())
 }
 
+/// How lines begin that say beyond doubt that a test, a part of the tests or the runner failed.
+const FAILED: &[&str] = &[
+    "FAIL: ",
+    "[FAIL] ",
+    "FAILED: ",
+    "[FAILED] ",
+    "✗ ",
+    "FAIL\t",
+    "Bail out!",
+    "Result: FAIL",
+    "INTERNALERROR>",
+    "error: test failed",
+    "error: could not compile",
+    "error Command failed with exit code",
+    "npm ERR! code",
+    "npm ERR! Test failed",
+    "npm error code",
+    "npm error Lifecycle script",
+    "ELIFECYCLE",
+    "There were failing tests",
+    "BUILD FAILED",
+    "[INFO] BUILD FAILURE",
+    "FAILED: Build did NOT complete successfully",
+    "Segmentation fault",
+    "Aborted (core dumped)",
+];
+
+/// A line that says that something failed, whatever the exit code and the last line say.
+pub fn failed(output: &str) -> Option<String> {
+    let found = output.lines().map(str::trim).find(|line| says_failed(line)).map(str::to_string);
+    found.or_else(|| short_plan(output))
+}
+
+fn says_failed(line: &str) -> bool {
+    let made = || line.starts_with("make") && line.contains("***") && !line.ends_with("(ignored)");
+    let stopped = || {
+        let words = ["Interrupted", "KeyboardInterrupt", "stopping after"];
+        line.starts_with("!!!") && words.iter().any(|word| line.contains(word))
+    };
+    let package = || line.starts_with('{') && line.contains("\"Action\":\"fail\"");
+    FAILED.iter().any(|start| line.starts_with(start))
+        || ["FAIL", "Killed"].contains(&line)
+        || made()
+        || stopped()
+        || package()
+        || line.contains(" Dubious, test returned ")
+        || line.contains("Unhandled Errors")
+        || line.contains(": Executed ") && line.contains(" DISCONNECTED")
+        || counts_failures(line)
+}
+
+/// `Failed: 1`, alone or beside what passed; `3 tests completed, 1 failed`; vitest's `Errors  1 error`.
+fn counts_failures(line: &str) -> bool {
+    let small = line.to_lowercase();
+    let words = ["failed:", "failures:", "errors:", "errors  "];
+    let number = |text: &str| text.trim_start().chars().take_while(char::is_ascii_digit).collect::<String>();
+    let some = |text: &str| number(text).parse::<usize>().is_ok_and(|count| count > 0);
+    let alone = words.iter().filter_map(|word| small.strip_prefix(word)).any(|rest| {
+        let end =
+            rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_matches([' ', '.', 's']);
+        some(rest) && ["", "error"].contains(&end)
+    });
+    let beside = small.contains("passed:") && small.split("failed:").skip(1).any(some);
+    alone
+        || beside
+        || small.split(" tests completed, ").skip(1).any(|rest| some(rest) && rest.contains(" failed"))
+}
+
+/// TAP that announced more tests than it told of.
+fn short_plan(output: &str) -> Option<String> {
+    let plans = output.lines().filter_map(|line| line.strip_prefix("1..")?.trim().parse::<usize>().ok());
+    let told = output.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
+    let planned: usize = plans.sum();
+    (told > 0 && told < planned).then(|| format!("{told} of {planned} planned tests were reported"))
+}
+
 /// A shell did not find a program and went on: `sh: 1: pytest: not found`, `run.sh: line 3: jest: command not found`.
 /// Other output may come between the parts of that line; the rest of it counts if the command names the program.
 pub fn not_found(command: &str, output: &str) -> Option<String> {

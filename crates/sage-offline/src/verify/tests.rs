@@ -7,6 +7,7 @@ use crate::request::Before;
 use crate::research::tests::project;
 
 mod changed;
+mod ran;
 mod reach;
 mod shown;
 
@@ -211,6 +212,18 @@ fn an_exit_code_of_0_beside_failures_is_not_believed() {
         "3 examples, 1 failure",
         "Tests: 3, Assertions: 3, Failures: 1.",
         "# tests 2\n# pass 1\n# fail 0\n# cancelled 1",
+        // The last line counts, and another one says that something failed.
+        "ok 1 - a\nt/b.t .. Dubious, test returned 1 (wstat 256, 0x100)\nFiles=2, Tests=1\nResult: FAIL",
+        "ok  \texample.com/a\t0.003s\nFAIL\texample.com/b\t0.003s\nFAIL",
+        "panic: test timed out after 1s\nFAIL\texample.com/b\t1.003s",
+        "test result: ok. 1 passed; 0 failed; 0 ignored\nerror: test failed, to rerun pass `--test b`",
+        "1..2\nok 1 adds\nBail out! no database",
+        "1..3\nok 1 adds\nok 2 sums",
+        "     Summary [   1.0s] 2 tests run: 1 passed, 1 timed out, 0 skipped",
+        "Ran 3 tests containing 5 assertions.\n1 failures, 0 errors.",
+        "=== 1 passed in 0.1s ===\nmake[1]: *** [Makefile:2: b] Error 1",
+        "=== 1 passed in 0.1s ===\nnpm ERR! Test failed.  See above for more details.",
+        "FAIL: sums\n=== 1 passed in 0.1s ===",
     ];
     for output in outputs {
         let told = unknown(printing(output, 0));
@@ -270,7 +283,7 @@ fn tests_that_pass_are_counted_over_all_runs() {
     ];
     for (output, count) in outputs {
         passed(printing(output, 0));
-        assert_eq!(failures::counts(output), Some(failures::Counts { ran: count, failed: 0 }), "{output}");
+        assert_eq!(counted(output), Some((count, 0)), "{output}");
     }
 }
 
@@ -468,6 +481,11 @@ fn a_regression_run_says_what_is_new_against_the_test_run() {
     );
 }
 
+/// How many tests ran, and how many of them failed.
+fn counted(output: &str) -> Option<(usize, usize)> {
+    failures::counts(output).map(|counts| (counts.ran, counts.failed))
+}
+
 fn read(output: &str) -> Vec<(String, String, Vec<String>)> {
     let files = ["src/lib.rs", "src/cart.test.ts", "src/a.ts", "pkg/cart_test.go", "tests/test_cart.py"];
     let dir = project(&files.map(|path| (path, "\n".repeat(40).leak() as &str)));
@@ -489,7 +507,7 @@ fn failures_of_cargo_are_read() {
                   note: run with `RUST_BACKTRACE=1`\n\n\nfailures:\n    a::bad\n\n\
                   test result: FAILED. 1 passed; 1 failed; 0 ignored\n";
     assert_read(output, "a::bad", "assertion `left == right` failed\n  left: 1\n right: 2", "src/lib.rs:12");
-    assert_eq!(failures::counts(output), Some(failures::Counts { ran: 2, failed: 1 }));
+    assert_eq!(counted(output), Some((2, 1)));
     let compiler = "error[E0425]: cannot find value `x`\n --> src/lib.rs:3:5\n  |\n";
     assert_read(compiler, "error[E0425]: cannot find value `x`", "src/lib.rs:3:5", "src/lib.rs:3");
 }
@@ -501,7 +519,7 @@ fn failures_of_pytest_are_read() {
                   E       assert 1 == 2\n\ntests/test_cart.py:9: AssertionError\n=== short test summary info ===\n\
                   FAILED tests/test_cart.py::TestCart::test_total - assert 1 == 2\n=== 1 failed, 3 passed in 0.12s ===\n";
     assert_read(output, "tests/test_cart.py::TestCart::test_total", "assert 1 == 2", "tests/test_cart.py:9");
-    assert_eq!(failures::counts(output), Some(failures::Counts { ran: 4, failed: 1 }));
+    assert_eq!(counted(output), Some((4, 1)));
 }
 
 // covers: P4
@@ -510,7 +528,7 @@ fn failures_of_jest_vitest_and_node_are_read() {
     let jest = "FAIL src/cart.test.ts\n  ● Cart › adds up\n\n    expect(received).toBe(expected)\n\n    Expected: 3\n\n      \
                 at Object.<anonymous> (src/cart.test.ts:5:17)\n\nTests:       1 failed, 2 passed, 3 total\n";
     assert_read(jest, "Cart › adds up", "expect(received).toBe(expected)\nExpected: 3", "src/cart.test.ts:5");
-    assert_eq!(failures::counts(jest), Some(failures::Counts { ran: 3, failed: 1 }));
+    assert_eq!(counted(jest), Some((3, 1)));
     let vitest = " FAIL  src/cart.test.ts > Cart > adds up\nAssertionError: expected 2 to be 3\n ❯ src/cart.test.ts:6:3\n\n      \
                   Tests  1 failed | 2 passed (3)\n";
     assert_read(
@@ -519,11 +537,11 @@ fn failures_of_jest_vitest_and_node_are_read() {
         "AssertionError: expected 2 to be 3",
         "src/cart.test.ts:6",
     );
-    assert_eq!(failures::counts(vitest), Some(failures::Counts { ran: 3, failed: 1 }));
+    assert_eq!(counted(vitest), Some((3, 1)));
     let tap = "not ok 2 - adds up\n  ---\n  location: 'src/cart.test.ts:7:1'\n  error: 'no'\n  ...\n# tests 2\n# fail 1\n";
     let found = read(tap);
     assert_eq!((found[0].0.as_str(), &found[0].2), ("adds up", &vec!["src/cart.test.ts:7".to_string()]));
-    assert_eq!(failures::counts(tap), Some(failures::Counts { ran: 2, failed: 1 }));
+    assert_eq!(counted(tap), Some((2, 1)));
 }
 
 // covers: P4

@@ -5,8 +5,10 @@
 
 use std::path::Path;
 
+use super::baseline;
 use super::family::Family;
 use super::order::Order;
+use super::reach::reach;
 use crate::parts::{Side, side};
 use crate::research::{MAX_FOLDERS, belongs_to_root, folders};
 use crate::shell::{self, Words};
@@ -20,7 +22,8 @@ const ASIDE: &[&str] =
 pub fn uncovered(tree: &Tree, orders: &[Order], part: Option<Side>) -> Vec<String> {
     let mut found: Vec<(Family, Vec<&File>)> = Vec::new();
     for file in tree.files.iter().filter(|file| !is_aside(file)) {
-        let Some(family) = Family::of_test(file) else { continue };
+        let by_folder = || Family::of_folder(file).filter(|_| has_tests(tree, file));
+        let Some(family) = Family::of_test(file).or_else(by_folder) else { continue };
         let wanted = part.is_none_or(|part| side(&file.path) == part);
         if !wanted {
             continue;
@@ -56,8 +59,14 @@ fn covers(tree: &Tree, order: &Order, family: Family, file: &File, home: &str) -
     };
     let within = is_below(&file.path, &order.folder);
     let inside = file.path.get(order.folder.len()..).unwrap_or_default().trim_start_matches('/');
-    runs && within
-        && reach(tree, order).is_none_or(|starts| starts.iter().any(|start| inside.starts_with(start)))
+    let reached =
+        || reach(tree, order).is_none_or(|starts| starts.iter().any(|start| inside.starts_with(start)));
+    // A module of helpers has the name of a test, and no tests.
+    runs && within && (reached() || family == Family::Python && !has_tests(tree, file))
+}
+
+fn has_tests(tree: &Tree, file: &File) -> bool {
+    !baseline::tests(&file.path, &tree.text(file).unwrap_or_default()).names.is_empty()
 }
 
 /// Whether a wrapper may run tests of a language: it starts a tool of that language, or something that is not known.
@@ -73,42 +82,6 @@ fn may_run(order: &Order, family: Family) -> bool {
 }
 
 const KNOWN: &[Family] = &[Family::Rust, Family::Go, Family::Node, Family::Python, Family::Jvm];
-
-/// Runners that are given folders or files.
-const RUNNERS: &[&str] = &["node --test", "mocha", "bats", "pytest", "py.test"];
-
-/// How the paths begin that a command runs tests in, if everything that it starts is a runner with paths.
-fn reach(tree: &Tree, order: &Order) -> Option<Vec<String>> {
-    let started = order.starts();
-    let mut starts = Vec::new();
-    for words in &started {
-        let tool = RUNNERS.iter().find(|tool| shell::runs(words, tool))?;
-        let tool = tool.split(' ').next().unwrap_or(tool);
-        let at = words.iter().position(|word| shell::base(word) == tool)?;
-        let own = words[at + 1..].iter().filter_map(|word| start_of(tree, &order.folder, word));
-        let own: Vec<String> = own.collect();
-        (!own.is_empty()).then_some(())?;
-        starts.extend(own);
-    }
-    (!starts.is_empty() && starts.iter().all(|start| !start.is_empty())).then_some(starts)
-}
-
-/// `unit/`, `test/a.js` and `test/**/*.js` begin with folders of the project.
-fn start_of(tree: &Tree, folder: &str, word: &str) -> Option<String> {
-    let path = shell::joined_path("", word);
-    let (start, is_pattern) = match path.find(['*', '?', '{', '[']) {
-        Some(at) => (path[..at].to_string(), true),
-        None => (path, false),
-    };
-    let place = tree.root.join(folder).join(&start);
-    match (is_pattern, place.is_dir(), place.is_file()) {
-        _ if word.starts_with('-') => None,
-        (true, ..) | (_, _, true) => Some(start),
-        (_, true, _) if start.is_empty() => Some(start),
-        (_, true, _) => Some(format!("{start}/")),
-        _ => None,
-    }
-}
 
 /// The folder with the manifest that a test file belongs to, if that is one of its own; else the project itself.
 fn home(root: &Path, family: Family, file: &File) -> String {

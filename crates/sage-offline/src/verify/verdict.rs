@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::child::Ended;
+use super::executed::Executed;
 use super::failures::{self, Counts, Failure};
 use super::order::Order;
 use super::signs;
@@ -45,7 +46,7 @@ impl Ran {
         let Some(ended) = &self.ended else { return Outcome::Unknown(format!("not run: {}", self.why_not)) };
         let (counts, output) = (self.counts(), ended.output.as_str());
         let failed = counts.is_some_and(|counts| counts.failed > 0);
-        let ran_some = counts.is_some_and(|counts| counts.ran > 0);
+        let ran_some = counts.is_some_and(|counts| counts.any());
         let seconds = ended.duration_ms as f64 / 1000.0;
         if ended.timed_out {
             let why = format!("it did not finish: it was stopped after {seconds:.1} s");
@@ -54,7 +55,7 @@ impl Ran {
         if let Some(why) = signs::missing(ended.exit_code, output).filter(|_| !ran_some) {
             return Outcome::Unknown(format!("not run: {why}"));
         }
-        let none = counts.is_some_and(|counts| counts.ran == 0) || signs::no_tests(output);
+        let none = counts.is_some_and(|counts| !counts.any()) || signs::no_tests(output);
         if what == "test" && none && !ran_some && !self.names_failures(project) {
             return Outcome::Unknown(NONE.to_string());
         }
@@ -86,7 +87,8 @@ impl Ran {
         if let Some(line) = signs::not_found(&self.order.line, output) {
             return Some(format!("it ended with exit code 0, but a program is missing: {line}"));
         }
-        if let Some(line) = signs::ignored(output).or_else(|| signs::reported(output)) {
+        let sign = signs::ignored(output).or_else(|| signs::reported(output));
+        if let Some(line) = sign.or_else(|| signs::failed(output)) {
             return Some(format!("it ended with exit code 0, but a part of it failed: {line}"));
         }
         if self.ended.as_ref().is_some_and(|ended| ended.is_cut) {
@@ -109,7 +111,7 @@ impl Ran {
     /// It ran no test of those that were chosen.
     pub fn found_none(&self) -> bool {
         let output = self.ended.as_ref().map(|ended| ended.output.as_str()).unwrap_or_default();
-        let none = self.counts().map_or_else(|| signs::no_tests(output), |counts| counts.ran == 0);
+        let none = self.counts().map_or_else(|| signs::no_tests(output), |counts| !counts.any());
         none || !failures::shows_tests(output)
     }
 
@@ -142,6 +144,9 @@ impl Ran {
         if ended.timed_out {
             command["timedOut"] = json!(true);
         }
+        if let Some(counts) = self.counts() {
+            command["tests"] = json!({"ran": counts.ran, "failed": counts.failed, "skipped": counts.aside});
+        }
         command
     }
 }
@@ -162,6 +167,8 @@ pub struct Verdict {
     pub passed: Option<bool>,
     pub summary: String,
     pub failures: Vec<Failure>,
+    /// What ran, of commands that ran as they are.
+    pub executed: Vec<Executed>,
     commands: Vec<Value>,
     /// Command lines that a person may name instead: one of them ended well and that was not enough.
     offer: Option<Vec<String>>,
@@ -256,12 +263,15 @@ impl Verdict {
     pub fn into_result(self) -> Value {
         let mut result = json!({"ran": self.ran, "passed": self.passed, "commands": self.commands,
             "summary": self.summary, "failures": self.failures,
-            "method": "offline: the project's own commands, run as they are; failures read from their output"});
+            "method": "offline: the project's own commands; failures and counts read from their output"});
         if self.nothing {
             result["applies"] = json!(false);
         }
         if self.declined {
             result["declined"] = json!(true);
+        }
+        if !self.executed.is_empty() {
+            result["tests"] = json!(self.executed);
         }
         result
     }
@@ -274,7 +284,7 @@ fn lines(ran: &[Ran]) -> Vec<String> {
 /// `12 tests ran, 1 failed: test_a (tests/test_a.py:3). Commands: `pytest` (1.2 s, exit code 1).`
 fn sentence(what: &str, ran: &[Ran], outcomes: &[Outcome], failures: &[Failure]) -> String {
     let counts: Vec<Counts> = ran.iter().filter_map(Ran::counts).collect();
-    let tests: usize = counts.iter().map(|counts| counts.ran).sum();
+    let tests: usize = counts.iter().map(|counts| counts.ran.max(counts.failed)).sum();
     let failed: usize = counts.iter().map(|counts| counts.failed).sum();
     let mut said = Vec::new();
     if what == "test" && !counts.is_empty() {

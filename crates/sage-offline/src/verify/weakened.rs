@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use super::baseline::{self, Baseline, Known, Tests};
 use super::decides;
+use super::executed::{self, Executed};
 use super::order::{self, Order};
+use super::verdict::Ran;
 use super::{commit, family::Family};
 use crate::git::git;
 use crate::request::{Before, Request};
@@ -38,10 +40,14 @@ impl Earlier {
                 Earlier::Known { baseline: known.clone(), since: "the run began".to_string() }
             }
             Before::Commit(commit) => match commit::baseline(request, commit) {
-                Some(baseline) => Earlier::Known {
-                    baseline: Box::new(baseline),
-                    since: format!("commit {}", short(commit)),
-                },
+                Some(mut baseline) => {
+                    let ran = request.ran.iter().filter(|ran| ran.commit == *commit);
+                    baseline.ran = ran.cloned().collect();
+                    Earlier::Known {
+                        baseline: Box::new(baseline),
+                        since: format!("commit {}", short(commit)),
+                    }
+                }
                 None => Earlier::Lost,
             },
         }
@@ -53,7 +59,7 @@ impl Earlier {
     }
 
     /// Fewer tests than before, or it is not known how many there were.
-    pub fn fewer_tests(&self, tree: &Tree) -> Option<String> {
+    fn fewer_tests(&self, tree: &Tree) -> Option<String> {
         let lost = || Some(format!("It is not known which tests there were when the run began. {PERSON}"));
         match self {
             Earlier::Unasked => None,
@@ -75,7 +81,8 @@ impl Earlier {
                 false => baseline.commands(what).iter().find(|known| order.stands_for(known)),
             };
             let Some(known) = known else { continue };
-            let files = decides::changed(&known.decides, &decides::of(tree, &order.folder, &order.line));
+            let now = decides::of(tree, &order.folder, &order.line);
+            let files = decides::changed(&known.decides, &now.decides);
             if !files.is_empty() {
                 let files = listed(&files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>());
                 told.push(format!("What `{}` does was changed since {since}: {files}. {PERSON}", order.line));
@@ -87,6 +94,66 @@ impl Earlier {
         told.extend(gone.filter(|_| is_looked_up).map(|known| gone_since(known, all, since)));
         told
     }
+}
+
+impl Earlier {
+    /// Why tests that pass now do not say as much as those before: fewer of them ran, or the sources have fewer.
+    pub fn weaker(&self, tree: &Tree, ran: &[Ran]) -> Vec<String> {
+        let Earlier::Known { baseline, since } = self else { return Vec::from_iter(self.fewer_tests(tree)) };
+        let told = fewer_ran(baseline, tree, ran);
+        if !told.is_empty() {
+            // The sources tell where.
+            return self.fewer_tests(tree).map_or(told, |why| vec![why]);
+        }
+        let measured: Option<Vec<&Executed>> = ran
+            .iter()
+            .map(|ran| executed::earlier(&baseline.ran, &ran.order).filter(|it| it.is_known()))
+            .collect();
+        let now = baseline::all(tree);
+        let (Some(measured), Some(then), Some(now)) =
+            (measured.filter(|it| !it.is_empty()), &baseline.tests, now)
+        else {
+            return Vec::from_iter(self.fewer_tests(tree));
+        };
+        // As many tests ran as before: one that passed then and is missing has another name.
+        let failed = |name: &str| measured.iter().any(|it| it.red().contains(name));
+        Vec::from_iter(fewer(&renamed(then, &now, &failed), &now, since))
+    }
+}
+
+/// The tests of before with the names that they have now, as far as that can be.
+fn renamed(then: &Tests, now: &Tests, failed: &dyn Fn(&str) -> bool) -> Tests {
+    let count = |tests: &Tests| tests.values().map(|file| file.names.len()).sum::<usize>();
+    let names = |tests: &Tests| tests.values().flat_map(|file| file.names.clone()).collect::<Vec<_>>();
+    if count(now) < count(then) {
+        return then.clone();
+    }
+    let kept = names(now);
+    let mut left = then.clone();
+    for file in left.values_mut() {
+        file.names.retain(|name| kept.contains(name) || failed(name) || name.ends_with(')'));
+    }
+    left
+}
+
+/// Commands that ran fewer tests than before the change, or of which nothing tells whether they did.
+fn fewer_ran(baseline: &Baseline, tree: &Tree, ran: &[Ran]) -> Vec<String> {
+    let (literal, mut told) = (baseline.literal(), Vec::new());
+    for ran in ran {
+        let Some(then) = executed::earlier(&baseline.ran, &ran.order) else { continue };
+        let why = executed::fewer(then, Executed::of(ran).as_ref(), &literal);
+        let blind = || then.is_blind().then(|| opaque(tree, &ran.order)).flatten();
+        told.extend(why.or_else(blind).map(|why| format!("{why} {PERSON}")));
+    }
+    told
+}
+
+fn opaque(tree: &Tree, order: &Order) -> Option<String> {
+    let command = decides::of(tree, &order.folder, &order.line).opaque?;
+    Some(format!(
+        "`{}` failed before the change without naming a test, and what `{command}` in it starts is not known.",
+        order.line
+    ))
 }
 
 /// Commands that were there, are still known, and are not run now because something new hides them.
@@ -104,10 +171,7 @@ impl Order {
         if !same_place || family == Family::Wrapper {
             return same_place && self.line == known.line;
         }
-        // Python's runners find each other's tests; another interpreter is another thing.
-        let interpreter = |line: &str| line.split(" -m ").next().map(str::to_string);
-        let python = family == Family::Python && interpreter(&self.line) == interpreter(&known.line);
-        python || self.line.starts_with(&known.line)
+        self.replaces(&known.folder, &known.line)
     }
 }
 

@@ -12,6 +12,7 @@ use super::agents::{self, Row};
 use super::catalog::Ready;
 use super::context::Context;
 use super::failure::Failure;
+use super::init::clients;
 use super::install;
 use super::notes::Note;
 
@@ -105,8 +106,7 @@ fn keep(path: &Path, name: &str) -> Result<(), Failure> {
     };
     let text = format!("agent = \"{name}\" # of steps that name none\n{before}");
     let unwritable = |error| Failure::failed(format!("cannot write `{}`: {error}", path.display()));
-    let temporary = path.with_extension("toml.new");
-    std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path)).map_err(unwritable)
+    clients::replace(path, &text).map_err(unwritable)
 }
 
 #[cfg(test)]

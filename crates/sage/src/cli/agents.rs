@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::table::print_table;
 use super::{allowances, install, print, print_json};
 use crate::display::text::clean;
-use crate::trust::Definition;
+use crate::trust::{Definition, brief};
 
 /// For one agent; they are all asked at once.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -158,7 +158,7 @@ fn untrusted(context: &Context, config: AgentConfig, definition: &Definition) ->
         tested: None,
         allowances: Vec::new(),
         auth: Auth::Unknown,
-        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), definition.does)),
+        hint: Some(format!("{} {}; to trust it, type: sage trust", definition.place(), brief(definition))),
         name: config.name,
         adapter: config.adapter,
     }

@@ -2,21 +2,28 @@
 //! about them, `[checks]` of sage.toml.
 //!
 //! ```text
-//! begin: taken once (a fork takes its source's) -> a check is compared with it
-//! left:  the run stands still; changes from here to the next begin are a person's, not the run's
+//! begin:    taken once (a fork takes its source's) -> a check is compared with it
+//! measured: the tests ran once, before the first step that may change files
+//! left:     the run stands still; changes from here to the next begin are a person's, but for those of other runs
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sage_core::digest::Digest;
 use sage_core::run::{Run, State};
 use sage_core::seal::{self, Key};
-use sage_core::template::Template;
+use sage_core::template::{Operation, Template};
 use sage_engine::open::Engine;
 use sage_engine::project::Project;
-use sage_offline::{Baseline, Before};
+use sage_fence::private;
+use sage_offline::{Baseline, Before, Stretch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+mod measure;
+
+pub use measure::measure;
 
 const FILE: &str = "baseline.json";
 /// Tests and commands of the largest project are shorter.
@@ -27,6 +34,9 @@ struct Record {
     /// `[checks]` of sage.toml.
     checks: String,
     project: Option<Baseline>,
+    /// The tests ran, or were begun: after that, files may have changed.
+    #[serde(default)]
+    measured: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<Left>,
 }
@@ -34,6 +44,8 @@ struct Record {
 /// The project when the run last stood still.
 #[derive(Debug, Serialize, Deserialize)]
 struct Left {
+    #[serde(default)]
+    at_ms: u64,
     checks: String,
     files: Option<Digest>,
     project: Option<Baseline>,
@@ -47,7 +59,7 @@ pub fn begin(engine: &Engine, run: &Run) {
     let (project, key) = (&engine.project, engine.key.as_ref());
     let source = || read(project, &run.forked_from()?.run, key);
     let record = match read(project, &run.id, key).or_else(source) {
-        Some(record) => record.taken_up(&project.root, run),
+        Some(record) => record.taken_up(project, run, key),
         None if is_new(run) => take(&project.root, run),
         None => return,
     };
@@ -55,7 +67,7 @@ pub fn begin(engine: &Engine, run: &Run) {
 }
 
 fn take(root: &Path, run: &Run) -> Record {
-    Record { checks: checks(root), project: baseline(root, run), left: None }
+    Record { checks: checks(root), project: baseline(root, run), ..Record::default() }
 }
 
 fn baseline(root: &Path, run: &Run) -> Option<Baseline> {
@@ -67,21 +79,52 @@ fn baseline(root: &Path, run: &Run) -> Option<Baseline> {
 }
 
 impl Record {
-    /// What is different from how the run left it was changed by a person.
-    fn taken_up(mut self, root: &Path, run: &Run) -> Record {
+    /// What is different from how the run left it was changed by a person, or by another run.
+    fn taken_up(mut self, project: &Project, run: &Run, key: Option<&Key>) -> Record {
+        let root = &project.root;
         let Some(left) = self.left.take() else { return self };
         if left.files.is_some() && left.files == sage_agents::look(root) {
             return self;
         }
-        let now = checks(root);
+        let (now, left_ms) = (checks(root), left.at_ms);
         if left.checks != now {
             self.checks = now;
         }
         if let (Some(own), Some(left), Some(now)) = (&mut self.project, &left.project, &baseline(root, run)) {
-            own.follow(left, now);
+            let others = others(project, run, left_ms, key);
+            let stretches: Vec<Stretch> = others.iter().filter_map(|other| other.stretch(now)).collect();
+            own.follow(left, now, &stretches);
         }
         self
     }
+
+    /// What the run changed so far; `now` is how the project is.
+    fn stretch<'a>(&'a self, now: &'a Baseline) -> Option<Stretch<'a>> {
+        let left = match &self.left {
+            Some(left) => left.project.as_ref()?,
+            None => now,
+        };
+        Some(Stretch { began: self.project.as_ref()?, left })
+    }
+}
+
+/// Runs that did something since then: what they changed is not a person's change.
+fn others(project: &Project, run: &Run, since_ms: u64, key: Option<&Key>) -> Vec<Record> {
+    let Ok(runs) = std::fs::read_dir(project.runs()) else { return Vec::new() };
+    let names = runs.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let worked = names.filter(|name| *name != run.id && touched_ms(&project.run_dir(name)) >= since_ms);
+    worked.filter_map(|name| read(project, &name, key)).collect()
+}
+
+/// When a file of a run was last written.
+fn touched_ms(run: &Path) -> u64 {
+    let files = std::fs::read_dir(run).into_iter().flatten();
+    let times = files.filter_map(|entry| entry.ok()?.metadata().ok()?.modified().ok());
+    times.map(ms).max().unwrap_or_default()
+}
+
+fn ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Nothing of it has begun, also if its first process died before it could take the baseline.
@@ -98,8 +141,12 @@ pub fn leave(engine: &Engine, run: &Run) {
     }
     if let Some(record) = read(project, &run.id, key) {
         let root = &project.root;
-        let left =
-            Left { checks: checks(root), files: sage_agents::look(root), project: baseline(root, run) };
+        let left = Left {
+            at_ms: ms(SystemTime::now()),
+            checks: checks(root),
+            files: sage_agents::look(root),
+            project: baseline(root, run),
+        };
         write(project, &run.id, &Record { left: Some(left), ..record }, key);
     }
 }
@@ -119,15 +166,14 @@ pub fn of(project: &Project, run: &str, key: Option<&Key>) -> (Before, Option<St
 /// Without a key nothing can be sealed, and what the file says is taken as it is.
 fn read(project: &Project, run: &str, key: Option<&Key>) -> Option<Record> {
     let path = path(project, run);
-    path.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MAX_BYTES)?;
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = private::read_text(&path, MAX_BYTES).ok()?;
     let is_ours = key.is_none() || seal::is_sealed(&text, scoped(key, run).as_ref());
     serde_json::from_str(&text).ok().filter(|_| is_ours)
 }
 
 fn write(project: &Project, run: &str, record: &Record, key: Option<&Key>) {
     let text = seal::document_text(record, scoped(key, run).as_ref());
-    let _ = text.map(|text| sage_fence::private::write(&path(project, run), text.as_bytes()));
+    let _ = text.map(|text| private::write(&path(project, run), text.as_bytes()));
 }
 
 fn scoped(key: Option<&Key>, run: &str) -> Option<Key> {
@@ -165,12 +211,12 @@ fn lines_of_checks(root: &Path) -> Vec<String> {
 /// Commands that checks of a template name themselves. Those that are only known when they run are not compared.
 fn lines_of_template(template: &Template) -> Vec<String> {
     let operations = template.phases.iter().flat_map(|phase| &phase.operations);
-    let named = operations.filter(|operation| operation.is_check()).filter_map(|operation| {
-        let value = operation.params.get("commands")?;
-        Some(match value {
-            Value::Array(lines) => lines.iter().filter_map(Value::as_str).map(str::to_string).collect(),
-            value => Vec::from_iter(value.as_str().map(str::to_string)),
-        })
-    });
-    named.flatten().collect()
+    operations.filter(|operation| operation.is_check()).flat_map(lines_of_operation).collect()
+}
+
+fn lines_of_operation(operation: &Operation) -> Vec<String> {
+    match operation.params.get("commands") {
+        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+        value => Vec::from_iter(value.and_then(Value::as_str).map(str::to_string)),
+    }
 }

@@ -15,6 +15,7 @@ use super::failure::Failure;
 use super::{print, print_json, target_names};
 use crate::command_line::{sage, tell};
 use crate::display::text::{clean, clock_text};
+use crate::trust::person::refuse_steps;
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -71,8 +72,12 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
                 .hint("sage breakers reset --all")
                 .hint("sage breakers    # shows their names"))
         }
-        Some(Action::Reset { target, json, .. }) => reset(context, &limits, target.as_deref(), json),
+        Some(Action::Reset { target, json, .. }) => {
+            refuse_steps("reset a breaker", "sage breakers reset")?;
+            reset(context, &limits, target.as_deref(), json)
+        }
         Some(Action::Isolate { target, message, json }) => {
+            refuse_steps("isolate a target", "sage breakers isolate")?;
             isolate(context, &limits, &target, message.as_deref(), json)
         }
     }

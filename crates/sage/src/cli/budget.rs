@@ -162,7 +162,9 @@ fn show(run: &Run, json: bool) -> Result<ExitCode, Failure> {
     }
     if run.tally.unattributed > 0 {
         let attempts = plural(u64::from(run.tally.unattributed), "attempt");
-        eprintln!("note: {attempts} reported no usage; each counts as what it had reserved");
+        eprintln!(
+            "note: {attempts} did not report all usage; those that reported none count as what they had reserved"
+        );
     }
     unpriced(run).into_iter().for_each(|notice| eprintln!("note: {notice}"));
     if matches!(run.status, Status::Paused { reason: PauseReason::Budget, .. }) {

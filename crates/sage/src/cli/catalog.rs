@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use sage_agents::text_file;
 use sage_core::check::{self, Catalogue, Loaded, workflow_calls};
@@ -29,6 +30,8 @@ pub struct Catalog {
     root: PathBuf,
     skills: PathBuf,
     operations: Operations,
+    /// Looked for once: a project can have thousands.
+    all: OnceLock<BTreeMap<String, Place>>,
 }
 
 /// Where a template is.
@@ -54,11 +57,20 @@ impl Catalog {
         let bound = context.config.bindings();
         let operations = Operations::of(root, &project.operations(), &bound);
         let skills = project.dir.join("skills");
-        Catalog { dir: project.templates(), root: root.clone(), skills, operations }
+        let all = OnceLock::new();
+        Catalog { dir: project.templates(), root: root.clone(), skills, operations, all }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Name -> where it is.
-    pub fn all(&self) -> BTreeMap<String, Place> {
+    pub fn all(&self) -> &BTreeMap<String, Place> {
+        self.all.get_or_init(|| self.look_for_all())
+    }
+
+    fn look_for_all(&self) -> BTreeMap<String, Place> {
         let own = TEMPLATES.iter().map(|(name, text)| (name.to_string(), Place::BuiltIn(text)));
         let mut all: BTreeMap<String, Place> = own.collect();
         for path in programs::foreign(&self.root) {
@@ -95,9 +107,9 @@ impl Catalog {
                 .map(Place::File)
                 .ok_or_else(|| Failure::usage(format!("no template file `{name}`")));
         }
-        let mut all = self.all();
-        if let Some(place) = all.remove(name) {
-            return Ok(place);
+        let all = self.all();
+        if let Some(place) = all.get(name) {
+            return Ok(place.clone());
         }
         let message = format!("no template `{name}`: not in `{}` and not built in", self.dir.display());
         let failure = Failure::usage(message);
@@ -291,8 +303,11 @@ impl Catalog {
             any |= called.any;
             others.push((Frozen { name, ..frozen }, inner));
         }
-        let rest =
-            if any { self.all().into_keys().filter(|name| !seen.contains(name)).collect() } else { vec![] };
+        let rest = if any {
+            self.all().keys().filter(|name| !seen.contains(*name)).cloned().collect()
+        } else {
+            vec![]
+        };
         others.extend(rest.into_iter().filter_map(|name| {
             let mut frozen = self.freeze(&name).ok()?;
             let template = self.read(&mut frozen).template?;
@@ -305,7 +320,7 @@ impl Catalog {
     fn called(&self, template: &Template, frozen: &Frozen) -> Called {
         let calls = workflow_calls(template);
         if calls.iter().any(|name| sage_core::expr::is_dynamic(name)) {
-            return Called { needed: self.all().into_keys().collect(), any: false };
+            return Called { needed: self.all().keys().cloned().collect(), any: false };
         }
         let mut called = Called { needed: calls.into_iter().map(str::to_string).collect(), any: false };
         for (file, program) in &frozen.programs {
@@ -345,7 +360,7 @@ pub fn freeze_file(path: &Path, root: &Path) -> Result<Frozen, Failure> {
 
 impl Catalogue for Catalog {
     fn names(&self) -> Vec<String> {
-        self.all().into_keys().collect()
+        self.all().keys().cloned().collect()
     }
 
     fn calls(&self, name: &str) -> Option<Vec<String>> {

@@ -39,7 +39,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     eprintln!(
         "note: a project template's own `timeout` and an operation's own `cache.ttl` come before these settings"
     );
-    warnings::tell(&warnings::of_config(&context.config));
+    warnings::tell(warnings::of_config(&context.config).iter().chain(&warnings::of_ignored(&context.config)));
     if let Some(variable) = context.config.encryption {
         let refusal = config::no_encryption(variable);
         eprintln!("warning: {}", refusal.message);

@@ -1,6 +1,6 @@
 //! What every command works on: the project, its configuration, the engine.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use sage_agents::agent::{NamedServers, TrustedParts};
@@ -54,11 +54,7 @@ impl Context {
         owner::check(&root, &start)?;
         let trust = Trust::load(user::dir(), &root);
         let config = Config::load(&root, &trust)?;
-        let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
-            Some(dir) => root.join(PathBuf::from(dir)),
-            None => root.join(".sage"),
-        };
-        let (project, disk) = (Project::new(root, dir), Arc::new(DiskFs::default()));
+        let (project, disk) = (project_at(root), Arc::new(DiskFs::default()));
         Ok(Context { project, config, disk, key: user::key(), accepts_foreign: false, trust })
     }
 
@@ -227,6 +223,19 @@ impl Context {
             },
         }
     }
+}
+
+/// The project at a real path, with `.sage`, or the directory that `SAGE_DIR` names.
+pub fn project_at(root: PathBuf) -> Project {
+    let named = std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty());
+    let dir = named.map_or_else(|| root.join(".sage"), |dir| root.join(dir));
+    let is_inside = dir.starts_with(&root) && !dir.components().any(|part| part == Component::ParentDir);
+    // Links outside of the project are the user's own; those in it are nobody's to follow.
+    let dir = match (dir.parent(), dir.file_name()) {
+        (Some(above), Some(name)) if !is_inside => sage_fence::real_dir(above).join(name),
+        _ => dir,
+    };
+    Project::new(root, dir)
 }
 
 /// Every running step needs a handful of descriptors, and the usual soft limit of 1,024 is for other programs.

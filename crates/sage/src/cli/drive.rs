@@ -83,8 +83,12 @@ pub fn to_end(engine: &Engine, owned: Owned, show: &Show, no_wait: bool) -> Resu
     }
     // A new run is shown from its first event on, a resumed one from this owner's.
     let new = owned.run_loop.run().tally.opened <= 1 && !forked;
+    if new {
+        notes::print(&worktrees::uncommitted(&engine.project, owned.run_loop.run()));
+    }
     let from_seq = if new { 0 } else { owned.head.seq.saturating_sub(1) };
-    let options = Options { from_seq, color: color(), width: None, until_closed: false, no_wait };
+    let options =
+        Options { from_seq, color: color(), width: None, until_closed: false, no_wait, activity: None };
     let shown = Display::start(engine.vfs.clone(), owned.run_dir.clone(), show.mode(), options);
     let voice = shown.voice();
     let mut owned = owned;
@@ -135,6 +139,7 @@ pub fn finish(engine: &Engine, run: &Run, show: &Show) -> Result<ExitCode, Failu
         crate::say::painted(display::summary(run, style()));
     }
     worktrees::tell(&engine.project, &run.id, engine.key.as_ref());
+    super::history::record(engine);
     Ok(ExitCode::from(exit_code(run)))
 }
 

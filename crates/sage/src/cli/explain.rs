@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sage_core::digest::Digest;
-use sage_core::event::{Event, StepCalled};
+use sage_core::event::{Event, StepCalled, StepMessaged};
 use sage_core::run::{Output, Run, State, Step, StepId, Wait};
 use sage_core::wire;
 use sage_engine::journal::{self, JournalError, Record};
@@ -45,6 +45,8 @@ struct Past {
     calls: Vec<StepCalled>,
     retries: u32,
     skipped: bool,
+    /// What people said to its agent.
+    messages: Vec<StepMessaged>,
 }
 
 #[derive(Debug, Clone)]
@@ -61,9 +63,8 @@ struct Start {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let feature = feature(&args.feature)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature(&args.feature)?, &args.feature)?;
     let run = &snapshot.run;
     let wanted: Vec<StepId> = match &args.step {
         Some(path) => vec![step(run, path)?],
@@ -87,6 +88,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
                 "why": told.why, "changed": told.changed, "changes": told.changes, "key": start.map(|s| s.key.as_str()),
                 "parts": start.map(|s| json!(s.parts)).unwrap_or(Value::Null),
                 "at": step.call.as_ref().and_then(|call| call.at.as_deref()),
+                "messages": past.get(step.path.as_ref()).map_or(Vec::new(), messages),
             }))?;
         } else {
             let word = wire::step_word(run, id, snapshot.is_driven());
@@ -100,6 +102,11 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn messages(past: &Past) -> Vec<Value> {
+    let one = |it: &StepMessaged| json!({"attempt": it.attempt, "by": it.by, "text": it.text});
+    past.messages.iter().map(one).collect()
 }
 
 fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, Past>, Failure> {
@@ -125,6 +132,7 @@ fn read_past(snapshot: &Snapshot, context: &Context) -> Result<BTreeMap<String, 
                 }
                 Event::StepCached(e) => start(&mut past, record.seq, &e.step, e.key, e.parts, 0),
                 Event::StepCalled(e) => past.entry(e.path.to_string()).or_default().calls.push(e),
+                Event::StepMessaged(e) => past.entry(e.step.to_string()).or_default().messages.push(e),
                 Event::StepRetried(e) => past.entry(e.step.to_string()).or_default().retries += 1,
                 Event::StepSkipped(e) => past.entry(e.step.to_string()).or_default().skipped = true,
                 _ => {}
@@ -391,6 +399,13 @@ fn short(key: &str) -> &str {
 }
 
 fn detail(past: Option<&Past>) {
+    for message in past.map(|past| past.messages.as_slice()).unwrap_or_default() {
+        let StepMessaged { attempt, by, text, .. } = message;
+        print(format_args!(
+            "  attempt {attempt} received a message from {by}: {}\n",
+            text.trim().replace('\n', "\n    ")
+        ));
+    }
     for start in past.map(|past| past.starts.as_slice()).unwrap_or_default() {
         let what = match (start.reused, start.attempt) {
             (true, _) => "reused".to_string(),

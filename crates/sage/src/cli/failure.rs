@@ -124,7 +124,9 @@ impl From<OpenError> for Failure {
                 let template = template_name(&template);
                 Failure::failed(message).hint(sage("run").arg(feature).option("-t", template))
             }
-            OpenError::NoStep { feature, .. } => Failure::usage(message).hint(sage("status").arg(feature)),
+            OpenError::NoStep { feature, .. } | OpenError::NotListening { feature, .. } => {
+                Failure::usage(message).hint(sage("status").arg(feature))
+            }
             OpenError::Answered { feature, .. } => {
                 Failure::new(Kind::Conflict, message).hint(sage("status").arg(feature))
             }
@@ -144,33 +146,40 @@ impl From<OpenError> for Failure {
                 Failure::failed(message).hint(format!("rmdir {path}    (a lock file belongs there)"))
             }
             OpenError::NoKey => Failure::failed(message).hint("XDG_STATE_HOME=<a directory of yours>"),
-            OpenError::Damaged { feature, .. } => Failure::failed(message)
-                .hint(sage("repair").arg(&feature).arg("--dry-run").comment("shows what can be kept"))
-                .hint(sage("resume").arg(feature).comment("repairs it and goes on")),
-            OpenError::NeedsRepair { feature, .. } => Failure::failed(message)
-                .hint(sage("repair").arg(&feature).arg("--dry-run"))
-                .hint(sage("repair").arg(feature)),
-            OpenError::Lost { feature, .. } | OpenError::Garbled { feature, .. } => Failure::failed(message)
-                .hint(sage("run").arg(feature).arg("--new").comment("keeps the damaged files")),
-            // `sage run` adds how to give it up: only there it is known with which options.
-            OpenError::Obscured { feature, cause, .. } => {
-                let is_damaged = matches!(*cause, OpenError::Journal(error) if error.is_damage());
-                let failure = Failure::failed(message).hint(sage("verify").arg(&feature));
-                match is_damaged {
-                    true => failure.hint(sage("resume").arg(feature).comment("repairs and continues it")),
-                    false => failure.hint(sage("doctor")),
-                }
-            }
-            OpenError::Result { .. } | OpenError::Unreadable { .. } => {
-                Failure::failed(message).hint(sage("doctor"))
-            }
-            OpenError::Journal(JournalError::NewerVersion { .. })
-            | OpenError::Event(_)
-            | OpenError::Fold(FoldError::Newer(_)) => {
-                Failure::failed(message).hint(sage("--version").comment("a newer sage wrote it"))
-            }
-            _ => Failure::failed(message),
+            error => unreadable(error, message),
         }
+    }
+}
+
+/// State that is damaged, lost, or of a newer version.
+fn unreadable(error: OpenError, message: String) -> Failure {
+    match error {
+        OpenError::Damaged { feature, .. } => Failure::failed(message)
+            .hint(sage("repair").arg(&feature).arg("--dry-run").comment("shows what can be kept"))
+            .hint(sage("resume").arg(feature).comment("repairs it and goes on")),
+        OpenError::NeedsRepair { feature, .. } => Failure::failed(message)
+            .hint(sage("repair").arg(&feature).arg("--dry-run"))
+            .hint(sage("repair").arg(feature)),
+        OpenError::Lost { feature, .. } | OpenError::Garbled { feature, .. } => Failure::failed(message)
+            .hint(sage("run").arg(feature).arg("--new").comment("keeps the damaged files")),
+        // `sage run` adds how to give it up: only there it is known with which options.
+        OpenError::Obscured { feature, cause, .. } => {
+            let is_damaged = matches!(*cause, OpenError::Journal(error) if error.is_damage());
+            let failure = Failure::failed(message).hint(sage("verify").arg(&feature));
+            match is_damaged {
+                true => failure.hint(sage("resume").arg(feature).comment("repairs and continues it")),
+                false => failure.hint(sage("doctor")),
+            }
+        }
+        OpenError::Result { .. } | OpenError::Unreadable { .. } => {
+            Failure::failed(message).hint(sage("doctor"))
+        }
+        OpenError::Journal(JournalError::NewerVersion { .. })
+        | OpenError::Event(_)
+        | OpenError::Fold(FoldError::Newer(_)) => {
+            Failure::failed(message).hint(sage("--version").comment("a newer sage wrote it"))
+        }
+        _ => Failure::failed(message),
     }
 }
 

@@ -138,6 +138,20 @@ fn allowance(text: &str) -> Result<Mode, String> {
 }
 
 impl Limits {
+    /// The budget of the project holds for a run that no person starts, whatever its template says.
+    pub fn keep_within(&self, most: Cap, own: Option<Cap>, settings: &mut Settings) -> Result<(), Failure> {
+        if let Some(wanted) = self.cap()?
+            && wanted.exceeds(most)
+        {
+            return Err(Failure::usage(format!(
+                "only a person can give a run more than the project's budget of {most}"
+            ))
+            .hint("sage run ... --budget AMOUNT    (in a terminal)"));
+        }
+        settings.budget = Some(settings.budget.or(own).unwrap_or(most).within(most));
+        Ok(())
+    }
+
     /// Budgets and permissions are a person's: a step cannot give them to a run.
     pub fn refuse_steps(&self, command: &str, is_new: bool) -> Result<(), Failure> {
         if self.budget.is_some() && !is_new {

@@ -19,7 +19,8 @@ use crate::display::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The title or slug of the feature whose last run is forked; it may be running, and is not touched
+    /// The title or slug of the feature whose last run is forked, or a run of it (cart@2); it may be running, and is
+    /// not touched
     feature: String,
     /// Run this step, and everything that depends on it, again; all else that is finished is taken over
     #[arg(long, value_name = "STEP")]
@@ -40,9 +41,13 @@ pub struct Args {
 }
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
-    let (source, fork) = (feature(&args.feature)?, Feature::from_title(&args.name)?);
+    let (mut source, fork) = (feature(&args.feature)?, Feature::from_title(&args.name)?);
     args.limits.refuse_steps(&sage("fork").arg(&args.feature).to_string(), false)?;
     let mut engine = context.engine();
+    let mut run = None;
+    if let Some((feature, named)) = engine.meant(&source, &args.feature)? {
+        (source, run) = (feature, Some(named));
+    }
     if let Some(cache) = &mut engine.cache {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         cache.asks = terminal && !args.show.json && !args.detach;
@@ -50,7 +55,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let edited = args.template.is_some() || !args.limits.inputs.is_empty();
     let untrusted = !context.config.untrusted.is_empty();
     let before = match edited || args.limits.given() || untrusted {
-        true => Some(engine.read(&source).map_err(|error| unknown(&engine, error))?.run),
+        true => Some(engine.read_named(&source, &args.feature).map_err(|error| unknown(&engine, error))?.run),
         false => None,
     };
     let silent = args.show.json || args.show.quiet;
@@ -74,6 +79,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let no_wait = args.limits.no_wait;
     let request = ForkRequest {
         source,
+        run,
         from: args.from,
         feature: fork.slug().into(),
         title: fork.title().into(),

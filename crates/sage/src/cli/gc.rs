@@ -10,7 +10,9 @@ use sage_engine::gc::{self, Gc, GcError, Policy, Report};
 use super::config::{self, GcConfig};
 use super::context::Context;
 use super::failure::{Failure, Kind};
+use super::warnings;
 use crate::display::text::plural;
+use crate::trust::person::refuse_steps;
 
 /// How often the automatic clean-up looks.
 const EVERY_MS: u64 = 24 * 3_600_000;
@@ -73,6 +75,10 @@ fn age(text: &str) -> Result<u64, Failure> {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let policy = args.policy(&context.config.gc)?;
+    if !args.dry_run {
+        refuse_steps("clean up", "sage gc")?;
+    }
+    warnings::tell(warnings::of_ignored(&context.config).iter().filter(|_| !args.json));
     let report = collect(context, policy).map_err(|error| match error {
         GcError::Busy => Failure::new(Kind::Conflict, error.to_string()).hint("try again when it is done"),
         error => Failure::failed(error.to_string()),

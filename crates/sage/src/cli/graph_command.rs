@@ -27,7 +27,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let catalog = Catalog::of(context);
     let found = catalog.find(&args.what);
     if let (Err(_), Ok(feature)) = (&found, feature(&args.what))
-        && let Ok(snapshot) = context.engine().read(&feature)
+        && let Ok(snapshot) = context.engine().read_named(&feature, &args.what)
     {
         let run = &snapshot.run;
         if args.json {

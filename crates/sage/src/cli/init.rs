@@ -1,6 +1,6 @@
 //! `sage init`: set up a project. Nothing that a person wrote or edited is overwritten.
 
-mod clients;
+pub mod clients;
 mod slash;
 
 use std::io::Write;

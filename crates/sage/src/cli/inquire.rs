@@ -86,6 +86,17 @@ pub fn ask(inquiry: &Inquiry, read: &mut dyn FnMut(&str) -> Option<String>) -> O
     Some(Reply::Answers(given))
 }
 
+/// One line for all questions: `Color=2, Size=S` where there are several.
+pub fn read_line(questions: &[AgentQuestion], line: &str) -> Result<PersonAnswers, String> {
+    match questions {
+        [one] => answer(one, line.trim()),
+        _ => {
+            let parts: Vec<String> = line.split(',').map(|part| part.trim().to_string()).collect();
+            PersonAnswers::to(questions, &parts, None).map_err(|unfit| unfit.why)
+        }
+    }
+}
+
 /// Options by number or name; anything else is an answer in own words.
 fn answer(question: &AgentQuestion, line: &str) -> Result<PersonAnswers, String> {
     if line.is_empty() {

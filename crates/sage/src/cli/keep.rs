@@ -9,7 +9,7 @@ use sage_engine::clock::Clock;
 use super::answer::{only_ask, only_question};
 use super::context::Context;
 use super::failure::Failure;
-use crate::command_line::sage;
+use crate::command_line::{here, sage};
 use crate::display::text::clean;
 use crate::trust::kept::Given;
 use crate::trust::{Door, Kept};
@@ -33,10 +33,19 @@ pub struct Keeping {
 
 impl Keeping {
     pub fn tell(&self) {
-        for rule in self.rules.iter().map(ToString::to_string) {
-            eprintln!("allowed from now on in this project: {}", clean(&rule));
-            crate::command_line::tell(sage("approvals").arg("remove").arg(rule).comment("takes it back"));
-        }
+        self.lines().iter().for_each(|line| eprintln!("{line}"));
+    }
+
+    /// What is allowed from now on, and how to take it back.
+    pub fn lines(&self) -> Vec<String> {
+        let lines = |rule: String| {
+            let back = sage("approvals").arg("remove").arg(&rule).comment("takes it back");
+            [
+                format!("allowed from now on in this project: {}", clean(&rule)),
+                format!("hint: {}", here(back)),
+            ]
+        };
+        self.rules.iter().map(ToString::to_string).flat_map(lines).collect()
     }
 
     /// The question could not be answered, so nothing else shall be either.

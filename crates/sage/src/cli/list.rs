@@ -22,6 +22,9 @@ pub struct Args {
     /// Only runs with this status or verdict
     #[arg(long, value_parser = WORDS)]
     status: Option<String>,
+    /// All runs, not only the newest of every feature
+    #[arg(long, conflicts_with = "status")]
+    all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -29,6 +32,9 @@ pub struct Args {
 
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let engine = context.engine();
+    if args.all {
+        return super::history::list(&engine, args.json);
+    }
     let rows = rows(&engine, args.status.as_deref())?;
     if args.json {
         print_json(&json!({"type": "list", "workflows": rows}))?;

@@ -1,13 +1,12 @@
 //! Logs of processes that no terminal sees: private, and never larger than twice a megabyte.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use sage_engine::project::Project;
 use sage_engine::vfs::{DiskFs, Vfs, with_suffix};
+use sage_fence::private;
 
 /// Then it becomes `.1`, in place of the one before.
 const MAX_BYTES: u64 = 1 << 20;
@@ -19,15 +18,11 @@ pub fn path(project: &Project, name: &str) -> PathBuf {
 /// Opens a log for appending.
 pub fn open(path: &Path) -> io::Result<File> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    DiskFs::default().create_dir_all(dir)?;
-    if !dir.symlink_metadata()?.is_dir() {
-        return Err(io::Error::other(format!("`{}` is not a directory", dir.display())));
-    }
+    private::create_dir_all(dir)?;
     if path.symlink_metadata().is_ok_and(|meta| meta.len() > MAX_BYTES) {
-        std::fs::rename(path, with_suffix(path, ".1"))?;
+        private::rename(path, &with_suffix(path, ".1"))?;
     }
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags.bits() as i32).open(path)
+    private::append(path)
 }
 
 /// The last line that says something: why a process ended.

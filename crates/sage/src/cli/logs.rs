@@ -1,27 +1,39 @@
-//! `sage logs`: what happened, or what a step printed.
+//! `sage logs`: the events of a run, the activity and output of a step, the prompt of an agent.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use sage_agents::activity::{Prompt, Reader};
+use sage_core::run::StepId;
+use sage_core::template::Kind;
 use sage_core::wire::{self, shown_cost};
-use sage_engine::open::Engine;
+use sage_engine::open::{Engine, Snapshot};
 use sage_engine::project::Project;
+use serde_json::json;
 
 use super::context::Context;
 use super::failure::Failure;
-use super::{background, drive, feature};
-use crate::display::{Display, Mode, Options};
+use super::step_output::{Piece, StepOutput};
+use super::{background, drive, feature, print, print_json};
+use crate::command_line::sage;
+use crate::display::activity_lines::{json_of_entry, of_entry};
+use crate::display::{Display, Mode, Options, Style};
+
+/// Between two looks at what a step does.
+const TICK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The feature's title or slug
     feature: String,
-    /// A step's path: show what it printed
+    /// A step's path: show its activity and output
     step: Option<String>,
-    /// Follow until the run, or the step, ends
+    /// Follow until the run, or the step, ends; without a step, include the activity of all agents
     #[arg(short, long)]
     follow: bool,
+    /// Print the system prompt and the prompt of the step's agent, as sent
+    #[arg(long, requires = "step", conflicts_with = "follow")]
+    prompt: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -30,17 +42,25 @@ pub struct Args {
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature, &args.feature)?;
     if let Some(step) = &args.step {
-        if args.json {
-            return output_json(&engine, &feature, step);
-        }
-        return output(context, &feature, step, args.follow);
+        let id = super::step(&snapshot.run, step)?;
+        return match (args.prompt, args.json, args.follow) {
+            (true, json, _) => prompt(&snapshot, id, json),
+            (_, true, false) => output_json(&engine, &snapshot, id),
+            (_, json, follow) => output(context, &feature, step, follow, json),
+        };
     }
     let mode = if args.json { Mode::Json } else { Mode::Lines };
     let follow = args.follow && snapshot.is_alive();
-    let options =
-        Options { from_seq: 0, color: drive::color(), width: None, until_closed: follow, no_wait: false };
+    let options = Options {
+        from_seq: 0,
+        color: drive::color(),
+        width: None,
+        until_closed: follow,
+        no_wait: false,
+        activity: follow.then_some(snapshot.head.seq),
+    };
     let display = Display::start(engine.vfs.clone(), snapshot.dir, mode, options);
     if follow {
         drive::follow(context, &engine, &feature, display)
@@ -50,41 +70,70 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the step's last attempt printed: stdout to stdout, stderr to stderr.
-fn output(context: &Context, feature: &str, step: &str, follow: bool) -> Result<ExitCode, Failure> {
+/// What the step's last attempt did and printed: its activity and stdout to stdout, stderr to stderr.
+pub fn output(
+    context: &Context,
+    feature: &str,
+    step: &str,
+    follow: bool,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let engine = context.engine();
-    let mut read = [0u64; 2];
-    let mut shown_attempt = 0;
+    let mut output = StepOutput::default();
     loop {
         let snapshot = engine.read(feature)?;
         let id = super::step(&snapshot.run, step)?;
-        let state = snapshot.run.step(id);
-        if state.attempts != shown_attempt {
-            (shown_attempt, read) = (state.attempts, [0, 0]);
+        let ended = snapshot.run.step(id).state.settled() || !background::goes_on(context, &engine, feature);
+        let pieces = output.next(&engine, &snapshot.dir, &snapshot.run, id);
+        for piece in &pieces {
+            let shown = if json { show_json(step, output.attempt(), piece) } else { show(piece) };
+            if shown.is_err() {
+                return Ok(ExitCode::SUCCESS);
+            }
         }
-        let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
-        let printed = copy(&engine, &scratch, &mut read)?;
-        let ended = state.state.settled() || !background::goes_on(context, &engine, feature);
-        if !printed && (ended || !follow) {
-            if read == [0, 0] {
-                eprintln!(
-                    "`{step}` has printed nothing; it is {}",
-                    wire::step_word(&snapshot.run, id, snapshot.is_driven())
-                );
+        if pieces.is_empty() && (ended || !follow) {
+            if !output.any() && !json {
+                let word = wire::step_word(&snapshot.run, id, snapshot.is_driven());
+                eprintln!("`{step}` has printed nothing; it is {word}");
             }
             return Ok(ExitCode::SUCCESS);
         }
-        if !printed {
-            std::thread::sleep(Duration::from_millis(100));
+        if pieces.is_empty() {
+            std::thread::sleep(TICK);
         }
     }
 }
 
-/// All that the step's last attempt printed, as one object.
-fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, Failure> {
+/// An error: nobody reads it any more.
+fn show(piece: &Piece) -> std::io::Result<()> {
+    match piece {
+        Piece::Entry(entry) => crate::say::lines(of_entry(entry).iter().map(|line| line.render(style()))),
+        Piece::Stdout(bytes) => crate::say::bytes(true, bytes),
+        Piece::Stderr(bytes) => crate::say::bytes(false, bytes),
+    }
+}
+
+/// Nothing is cut; colours only on a terminal.
+fn style() -> Style {
+    Style { width: usize::MAX, ..drive::style() }
+}
+
+fn show_json(step: &str, attempt: u32, piece: &Piece) -> std::io::Result<()> {
+    let output = |stream: &str, bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        json!({"type": "output", "step": step, "attempt": attempt, "stream": stream, "text": text})
+    };
+    let value = match piece {
+        Piece::Entry(entry) => json_of_entry(step, attempt, entry),
+        Piece::Stdout(bytes) => output("stdout", bytes),
+        Piece::Stderr(bytes) => output("stderr", bytes),
+    };
+    crate::say::lines([crate::say::json(&value.to_string()).into_owned()])
+}
+
+/// All that the step's last attempt did and printed, as one object.
+fn output_json(engine: &Engine, snapshot: &Snapshot, id: StepId) -> Result<ExitCode, Failure> {
     const MAX_BYTES: u64 = 64 << 20;
-    let snapshot = engine.read(feature)?;
-    let id = super::step(&snapshot.run, step)?;
     let state = snapshot.run.step(id);
     let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
     let text = |name: &str| {
@@ -92,32 +141,47 @@ fn output_json(engine: &Engine, feature: &str, step: &str) -> Result<ExitCode, F
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let usage = snapshot.run.usage_of(id);
-    super::print_json(&serde_json::json!({
-        "type": "output", "step": step, "attempt": state.attempts,
+    let mut value = json!({
+        "type": "output", "step": state.path, "attempt": state.attempts,
         "tokens": usage.total(), "costUsd": shown_cost(&usage), "costEstimated": usage.cost_estimated,
         "stdout": text("stdout.log"), "stderr": text("stderr.log"),
-    }))?;
+    });
+    let mut reader = Reader::new(&scratch);
+    if reader.exists() {
+        let mut all = Vec::new();
+        while let entries @ [_, ..] = reader.read().as_slice() {
+            all.extend(entries.iter().map(|entry| json_of_entry(&state.path, state.attempts, entry)));
+        }
+        value["activity"] = all.into();
+    }
+    print_json(&value)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What an agent said and did, where there is such a log; its raw events are in `stdout.log`.
-fn said(engine: &Engine, scratch: &Path) -> &'static str {
-    let readable = engine.vfs.exists(&scratch.join("agent.log")).unwrap_or(false);
-    if readable { "agent.log" } else { "stdout.log" }
-}
-
-/// Copies what is new. True if there was something.
-fn copy(engine: &Engine, scratch: &Path, read: &mut [u64; 2]) -> Result<bool, Failure> {
-    const PIECE_BYTES: u64 = 1 << 20;
-    let mut any = false;
-    for (n, name) in [said(engine, scratch), "stderr.log"].into_iter().enumerate() {
-        let path: PathBuf = scratch.join(name);
-        let piece = engine.vfs.read_from(&path, read[n], PIECE_BYTES).unwrap_or_default();
-        read[n] += piece.len() as u64;
-        any |= !piece.is_empty();
-        if crate::say::bytes(n == 0, &piece).is_err() {
-            return Ok(false);
-        }
+/// What the agent of the step's last attempt was asked.
+fn prompt(snapshot: &Snapshot, id: StepId, json: bool) -> Result<ExitCode, Failure> {
+    let (run, state) = (&snapshot.run, snapshot.run.step(id));
+    if run.kind(id) != Kind::Agent {
+        let kind = run.kind(id).name();
+        return Err(Failure::usage(format!("`{}` is a {kind} step and has no prompt", state.path))
+            .hint(sage("logs").arg(&run.feature).arg(state.path.to_string())));
     }
-    Ok(any)
+    let scratch = Project::scratch(&snapshot.dir, &state.path, state.attempts.max(1));
+    let Some(Prompt { system, prompt }) = Prompt::read(&scratch) else {
+        let word = wire::step_word(run, id, snapshot.is_driven());
+        return Err(Failure::usage(format!("`{}` has sent no prompt; it is {word}", state.path))
+            .hint(sage("explain").arg(&run.feature).arg(state.path.to_string())));
+    };
+    if json {
+        let (step, attempt) = (&state.path, state.attempts);
+        let value =
+            json!({"type": "prompt", "step": step, "attempt": attempt, "system": system, "prompt": prompt});
+        print_json(&value)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(system) = system {
+        print(format_args!("--- system\n{}\n--- prompt\n", system.trim_end()));
+    }
+    print(format_args!("{}\n", prompt.trim_end()));
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ mod agents;
 mod allowances;
 pub(crate) mod answer;
 mod approvals;
+mod attach;
 pub(crate) mod background;
 pub(crate) mod baseline;
 mod bench;
@@ -20,6 +21,7 @@ mod config_command;
 pub(crate) mod context;
 mod debug;
 mod diagnostics;
+mod diff;
 mod doctor;
 pub(crate) mod drive;
 mod dry_run;
@@ -31,6 +33,7 @@ mod gc;
 mod graph_command;
 pub(crate) mod handoff;
 mod health;
+pub(crate) mod history;
 pub(crate) mod inbox;
 pub(crate) mod inbox_view;
 mod init;
@@ -66,6 +69,7 @@ mod session_talk;
 pub(crate) mod signal;
 pub(crate) mod skills;
 pub(crate) mod status;
+mod step_output;
 mod supervise;
 mod table;
 mod target_names;
@@ -126,8 +130,14 @@ enum Command {
     List(list::Args),
     /// Show where a run stands
     Status(status::Args),
-    /// Show what happened, or what a step printed
+    /// Show the events of a run, the activity and output of a step, or the prompt of its agent
     Logs(logs::Args),
+    /// Watch a running step, answer its questions and send messages to its agent
+    Attach(attach::Args),
+    /// Show the file changes of steps
+    Diff(diff::Args),
+    /// All runs that ever were: list, statistics, SQL
+    History(history::Args),
     /// Print the result of a run or a step as JSON
     Result(result::Args),
     /// Let running steps finish, start no more
@@ -201,6 +211,7 @@ enum Command {
 
 pub fn main() -> ExitCode {
     crate::file_limit::survive();
+    sage_agents::keep_with(sage_agents::own_executable());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -284,7 +295,8 @@ impl Command {
             | Command::Explain(_)
             | Command::List(_)
             | Command::Status(_) => true,
-            Command::Logs(_) | Command::Result(_) | Command::Inbox(_) | Command::Tickets(_) => true,
+            Command::Logs(_) | Command::Attach(_) | Command::Diff(_) | Command::Result(_) => true,
+            Command::Inbox(_) | Command::Tickets(_) | Command::History(_) => true,
             _ => false,
         }
     }
@@ -294,7 +306,9 @@ impl Command {
         match self {
             Command::Explain(_) | Command::List(_) | Command::Status(_) | Command::Logs(_) => true,
             Command::Result(_) | Command::Validate(_) | Command::Graph(_) | Command::Config(_) => true,
+            Command::History(_) => true,
             Command::Agents(_) | Command::Doctor(_) | Command::Verify(_) | Command::Debug(_) => true,
+            Command::Diff(_) => true,
             Command::Budget(args) => args.looks(),
             Command::Limits(args) => args.looks(),
             Command::Breakers(args) => args.looks(),
@@ -323,7 +337,7 @@ impl Command {
     fn seals(&self) -> bool {
         match self {
             Command::Run(_) | Command::Resume(_) | Command::Fork(_) | Command::Pause(_) => !self.only_looks(),
-            Command::Cancel(_) | Command::Approve(_) | Command::Reject(_) => true,
+            Command::Cancel(_) | Command::Approve(_) | Command::Reject(_) | Command::Attach(_) => true,
             Command::Compare(_) => true,
             Command::Repair(args) => !args.looks(),
             Command::Session(_) | Command::Trust(_) | Command::Budget(_) => !self.only_looks(),
@@ -351,6 +365,9 @@ fn execute(context: &mut Context, command: Command) -> Result<ExitCode, Failure>
         Command::List(args) => list::execute(context, args),
         Command::Status(args) => status::execute(context, args),
         Command::Logs(args) => logs::execute(context, args),
+        Command::Attach(args) => attach::execute(context, args),
+        Command::Diff(args) => diff::execute(context, args),
+        Command::History(args) => history::execute(context, args),
         Command::Result(args) => result::execute(context, args),
         Command::Pause(args) => signal::pause(context, args),
         Command::Cancel(args) => signal::cancel(context, args),

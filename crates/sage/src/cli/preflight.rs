@@ -11,13 +11,14 @@ use sage_core::diagnostic::printable;
 use sage_core::policy::Alternative;
 use sage_core::run::Run;
 use sage_core::template::{Isolation, Kind, Operation, Template};
+use serde_json::Value;
 
 use super::agent_choice::OFFLINE;
 use super::catalog::{Catalog, Ready};
 use super::context::Context;
 use super::failure::Failure;
-use super::install;
 use super::notes::Note;
+use super::{install, offline};
 use crate::trust::workflow::{self, Used};
 use crate::trust::{Definition, agent_files};
 
@@ -94,7 +95,9 @@ pub fn check_trust(
     let files: Vec<Definition> =
         agents.iter().flat_map(|it| untrusted_files(context, it.operation)).collect();
     let agents = agents.iter().filter_map(|it| context.config.untrusted_agent(it.name)).chain(named);
-    refuse(agents.chain(&files).chain(servers::untrusted(context, templates(ready))).chain(&used))
+    let checks = checks_of(context, templates(ready));
+    let servers = servers::untrusted(context, templates(ready));
+    refuse(agents.chain(&files).chain(servers).chain(&used).chain(checks))
 }
 
 /// As `check_trust`, for a run that has begun.
@@ -115,7 +118,9 @@ pub fn check_run_trust(context: &Context, run: &Run) -> Result<(), Failure> {
             files.extend(untrusted_files(context, it.operation));
         }
     }
-    refuse(found.into_iter().chain(&files).chain(servers::untrusted(context, templates())))
+    let checks = checks_of(context, templates());
+    let servers = servers::untrusted(context, templates());
+    refuse(found.into_iter().chain(&files).chain(servers).chain(checks))
 }
 
 /// Files of the project for its agent that a step switches on and nobody has trusted.
@@ -124,6 +129,19 @@ fn untrusted_files(context: &Context, operation: &Operation) -> Vec<Definition> 
     // What is no part was reported before.
     let parts = wanted.and_then(Result::ok).unwrap_or_default();
     agent_files::untrusted(&context.project.root, &context.trust, &parts)
+}
+
+/// `[checks]`, if a step would run them and nobody has trusted them.
+fn checks_of<'a>(
+    context: &'a Context,
+    templates: impl Iterator<Item = &'a Template>,
+) -> Option<&'a Definition> {
+    let mut operations = templates.flat_map(|template| &template.phases).flat_map(|phase| &phase.operations);
+    // An empty list of its own is looked up.
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value == "";
+    let own = |operation: &Operation| operation.params.get("commands").is_some_and(|it| !is_empty(it));
+    let runs_them = operations.any(|it| offline::checked_by(&it.type_name).is_some() && !own(it));
+    context.config.untrusted_checks().filter(|_| runs_them)
 }
 
 fn refuse<'a>(untrusted: impl Iterator<Item = &'a Definition>) -> Result<(), Failure> {

@@ -29,6 +29,8 @@ pub struct Wanted<'a> {
     /// Inputs that are values already, beside those of `limits` that are text.
     pub inputs: Map<String, Value>,
     pub replace: bool,
+    /// Who else wants it cannot spend more than the project's budget.
+    pub by_person: bool,
     /// Somebody is there who could be asked.
     pub asks: bool,
 }
@@ -54,6 +56,9 @@ pub fn plan(
     let ready = Catalog::of(context).load(&name, report)?;
     let mut settings =
         wanted.limits.settings(&context.config, &ready.template, ready.frozen.file.is_none())?;
+    if let (false, Some(most)) = (wanted.by_person, context.config.budget) {
+        wanted.limits.keep_within(most, ready.template.budget, &mut settings)?;
+    }
     agent_choice::choose(context, &ready, &mut settings, wanted.asks)?;
     check_agents(context, &ready, settings.agent.as_deref())?;
     let mut notes = warnings::before_run(context, &ready, wanted.template);

@@ -64,7 +64,7 @@ pub fn value(engine: &Engine, run: &Run, step: Option<&str>, full: bool) -> Resu
 pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let feature = feature(&args.feature)?;
     let engine = context.engine();
-    let run = engine.read(&feature)?.run;
+    let run = engine.read_named(&feature, &args.feature)?.run;
     let value = value(&engine, &run, args.step.as_deref(), args.full)?;
     if args.json {
         print_json(&json!({"type": "result", "feature": feature, "step": args.step, "result": value}))?;

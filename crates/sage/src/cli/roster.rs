@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, UNIX_EPOCH};
 
-use sage_core::roster::RosterRow;
+use sage_agents::activity;
+use sage_core::roster::{RosterRow, Seen};
 use sage_core::run::{Status, StepId};
 use sage_engine::background::Over;
 use sage_engine::open::{Engine, Snapshot};
@@ -72,11 +73,12 @@ impl Roster {
 fn row(snapshot: &Snapshot) -> RosterRow {
     let now = sage_engine::clock::Clock::System.now_ms();
     let run = &snapshot.run;
-    let progress = |id: StepId| {
+    let see = |id: StepId| {
         let step = run.step(id);
-        last_change_ms(&Project::scratch(&snapshot.dir, &step.path, step.attempts.max(1)))
+        let scratch = Project::scratch(&snapshot.dir, &step.path, step.attempts.max(1));
+        Seen { at_ms: last_change_ms(&scratch), activity: activity::now(&scratch).map(|text| clean(&text)) }
     };
-    let row = RosterRow::of(run, snapshot.clock_ms(now), &progress);
+    let row = RosterRow::of(run, snapshot.clock_ms(now), &see);
     RosterRow {
         abandoned: is_abandoned(snapshot),
         owner_kind: owner_kind(snapshot).map(str::to_string),

@@ -105,6 +105,7 @@ pub fn work(
         limits: &args.limits,
         inputs: Map::new(),
         replace: args.new,
+        by_person: sage_agents::above().is_none(),
         asks: !args.yes && !args.dry_run && !args.show.json && !args.show.quiet,
     };
     let mut prepared = prepare::plan(context, wanted, &mut diagnostics::reporter(args.show.json))?;

@@ -45,8 +45,10 @@ pub fn resume(
         stop: stop.clone(),
         nudge: Default::default(),
         questions: Questions::new(Arc::new(Clerk::of(context, role))),
+        messages: Default::default(),
         crowd: Default::default(),
         prices: Arc::new(context.config.prices()),
+        capped: false,
         progress: Arc::new(|_| {}),
     };
     let call =
@@ -184,6 +186,7 @@ fn call(name: &str, agent: &str, role: Option<Role>, prompt: String) -> StepCall
         unknown: false,
         fresh: false,
         feedback: None,
+        messages: Vec::new(),
         keep_output: false,
         files: Vec::new(),
     }

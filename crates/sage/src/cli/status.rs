@@ -12,7 +12,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{background, drive, feature, print_json, roster, worktrees};
 use crate::command_line::{sage, tell};
-use crate::display::{Display, Mode, Options, Size, frame_text, reason_text};
+use crate::display::{Display, Doing, Mode, Options, Size, frame_text, reason_text};
 
 /// Where there is no terminal to tell.
 const WIDEST: usize = 200;
@@ -33,7 +33,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
     let Some(name) = &args.feature else { return roster::show(context, args.watch, args.json) };
     let feature = feature(name)?;
     let engine = context.engine();
-    let snapshot = engine.read(&feature)?;
+    let snapshot = engine.read_named(&feature, name)?;
     if args.watch && snapshot.is_alive() {
         use std::io::IsTerminal;
         let mode = Mode::choose(args.json, false, std::io::stderr().is_terminal());
@@ -43,6 +43,7 @@ pub fn execute(context: &Context, args: Args) -> Result<ExitCode, Failure> {
             width: None,
             until_closed: true,
             no_wait: false,
+            activity: None,
         };
         let display = Display::start(engine.vfs.clone(), snapshot.dir.clone(), mode, options);
         drive::follow(context, &engine, &feature, display);
@@ -64,7 +65,8 @@ fn show(context: &Context, snapshot: &Snapshot, json: bool) -> Result<ExitCode, 
     } else {
         let style = drive::style();
         let size = Size { width: style.width.min(WIDEST), height: usize::MAX };
-        let lines = frame_text(run, now, size, style.color, snapshot.is_driven());
+        let mut doing = Doing::of_run(&snapshot.dir);
+        let lines = frame_text(run, now, size, style.color, snapshot.is_driven(), &mut doing);
         lines.iter().for_each(|line| crate::say::painted(format_args!("{line}\n")));
         if let Some(reason) = reason_text(run, style) {
             crate::say::painted(format_args!("{reason}\n"));

@@ -112,7 +112,7 @@ fn input_json(input: &Input) -> Value {
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for (name, place) in catalog.all() {
-        let loaded = read(catalog, &name);
+        let loaded = read(catalog, name);
         let about = match &loaded {
             Ok(template) => template.description.clone().unwrap_or_default(),
             Err(failure) => format!("not valid: {}", failure.message),

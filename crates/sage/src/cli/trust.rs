@@ -11,11 +11,10 @@ use super::table::print_table;
 use super::{print, print_json};
 use crate::command_line::{sage, tell};
 use crate::display::text::clean;
-use crate::trust::Definition;
 use crate::trust::open::{Open, STATE};
 use crate::trust::person::{Door, refuse_steps};
 use crate::trust::store::Trusted;
-use crate::trust::workflow;
+use crate::trust::{MANY, foreign, shown, workflow};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -52,19 +51,20 @@ pub fn execute(context: &mut Context, args: Args) -> Result<ExitCode, Failure> {
         return revoke(context, &args.names, args.json);
     }
     let mut open = Open::of(context, &args.names)?;
-    // Foreign runs are adopted one by one: a script has to name them.
-    let left = if args.yes && args.names.is_empty() { std::mem::take(&mut open.state) } else { Vec::new() };
+    // Foreign runs are adopted one by one, each by its name.
+    let left = if args.names.is_empty() { std::mem::take(&mut open.state) } else { Vec::new() };
     if args.json {
         print_json(
             &json!({"type": "trust", "trusted": args.yes, "definitions": open.definitions, "state": open.state}),
         )?;
     } else {
-        show(context, &open);
+        show(context, &open, if args.names.is_empty() { MANY } else { usize::MAX });
     }
     for feature in &left {
         let name = format!("{STATE}{}", clean(feature));
         eprintln!("note: foreign state is not adopted without its name");
-        tell(sage("trust").arg(name).arg("--yes"));
+        let adopt = sage("trust").arg(name);
+        tell(if args.yes { adopt.arg("--yes") } else { adopt });
     }
     if open.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -84,24 +84,36 @@ fn names(open: &Open) -> Vec<String> {
     open.definitions.iter().map(|it| it.name.clone()).chain(state).collect()
 }
 
-fn show(context: &Context, open: &Open) {
+/// All of it; of each at most `most` lines.
+fn show(context: &Context, open: &Open, most: usize) {
     let root = context.project.root.display();
     if open.is_empty() {
         print(format_args!("nothing in {root} waits to be trusted\n"));
         return;
     }
     print(format_args!("not trusted in {root}:\n"));
-    let definition = |it: &Definition| {
+    for line in lines(context, open, most) {
+        print(format_args!("  {line}\n"));
+    }
+}
+
+fn lines(context: &Context, open: &Open, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for it in &open.definitions {
         let changed = if context.trust.has_changed(it) { " (changed since it was trusted)" } else { "" };
-        [format!("  {}", clean(&it.name)), clean(&it.file), format!("{}{changed}", clean(&it.does))]
-    };
-    let state = |feature: &String| {
-        let what = "a run that was not written by this user on this machine";
-        [format!("  {STATE}{}", clean(feature)), ".sage".to_string(), what.to_string()]
-    };
-    let rows: Vec<[String; 3]> =
-        open.definitions.iter().map(definition).chain(open.state.iter().map(state)).collect();
-    print_table(&rows);
+        lines.extend(it.lines(changed, most));
+    }
+    for feature in &open.state {
+        lines.extend(of_state(context, feature, most));
+    }
+    lines
+}
+
+fn of_state(context: &Context, feature: &str, most: usize) -> Vec<String> {
+    let head = "a run that was not written by this user on this machine".to_string();
+    let does = foreign::phrases(&context.engine(), feature);
+    let does = does.unwrap_or_else(|| vec!["cannot be read".into()]);
+    shown::lines(&format!("{STATE}{feature}"), ".sage", [head].into_iter().chain(does), "", most)
 }
 
 fn ask(json: bool) -> Result<bool, Failure> {
@@ -171,12 +183,16 @@ pub fn obtain(context: &mut Context, word: &Word) -> Result<bool, Failure> {
         Word::Trust(definitions) => {
             let open = Open { definitions: definitions.clone(), ..Open::default() };
             for it in &open.definitions {
-                eprintln!("{} is not trusted: it {}", clean(&it.place()), clean(&it.does));
+                eprintln!("{} is not trusted: it {}", clean(&it.place()), shown::whole(&it.does));
             }
             (open, "Trust it and go on?")
         }
         Word::Adopt(feature) => {
+            let does = foreign::phrases(&context.engine(), feature).unwrap_or_default();
             eprintln!("the state of {} was not written by this user on this machine", clean(feature));
+            if !does.is_empty() {
+                eprintln!("it {}", shown::whole(&does));
+            }
             let state = vec![feature.clone()];
             (Open { state, ..Open::default() }, "Continue it?")
         }

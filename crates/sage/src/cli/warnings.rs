@@ -36,7 +36,8 @@ pub fn tell<'a>(warnings: impl IntoIterator<Item = &'a Warning>) {
 /// Everything about a run that is about to start. `typed` is the template as a person named it.
 pub fn before_run(context: &Context, ready: &Ready, typed: Option<&str>) -> Vec<Note> {
     let all = of_pools(context, ready).into_iter().chain(of_config(&context.config));
-    let warnings = all.chain(of_trust(context, ready)).map(|warning| warning.note());
+    let warnings =
+        all.chain(of_trust(context, ready)).chain(of_ignored(&context.config)).map(|warning| warning.note());
     of_project(context, ready, typed).into_iter().chain(warnings).collect()
 }
 
@@ -54,10 +55,19 @@ fn of_trust(context: &Context, ready: &Ready) -> Option<Warning> {
     if !kinds.any(|kind| matches!(kind, Kind::Agent | Kind::Script)) {
         return None;
     }
-    let left = context.config.untrusted.iter().filter(|it| !it.name.starts_with("agents."));
+    let is_setting = |name: &str| context.config.ignored.iter().any(|it| it.name == name);
+    let left = context.config.untrusted.iter();
+    let left = left.filter(|it| !it.name.starts_with("agents.") && !is_setting(&it.name));
     let left: Vec<&str> = left.map(|it| it.name.as_str()).collect();
     let message = format!("not trusted, so agents work without: {}", left.join(", "));
     (!left.is_empty()).then(|| Warning { message, hint: "sage trust".into() })
+}
+
+/// Settings that would widen what may be done, or weaken what protects the user.
+pub fn of_ignored(config: &Config) -> Option<Warning> {
+    let names: Vec<&str> = config.ignored.iter().map(|it| it.name.as_str()).collect();
+    let message = format!("not trusted, so these settings of sage.toml do not count: {}", names.join(", "));
+    (!names.is_empty()).then(|| Warning { message, hint: "sage trust".into() })
 }
 
 /// Pools that the templates name: unknown ones, and those that are too small for a step.

@@ -5,9 +5,14 @@
 use std::fmt::Write;
 
 use sage_agents::worktree::{self, LeaseState, Record};
+use sage_core::diagnostic::printable;
+use sage_core::run::Run;
 use sage_core::seal::Key;
+use sage_core::template::{Isolation, Operation};
 use sage_engine::project::Project;
 use serde_json::{Value, json};
+
+use super::notes::Note;
 
 /// Lines that a person reads; the others are in the folder.
 const SHOWN: usize = 10;
@@ -19,6 +24,22 @@ fn of(project: &Project, run: &str, key: Option<&Key>) -> Vec<Record> {
     let ended = |state: LeaseState| matches!(state, LeaseState::Committed | LeaseState::Failed);
     leases.retain(|lease| ended(lease.state));
     leases
+}
+
+/// A worktree starts from a commit: changes of the checkout that are not committed are not in it.
+pub fn uncommitted(project: &Project, run: &Run) -> Vec<Note> {
+    let isolated = |operation: &Operation| operation.isolation == Isolation::Worktree;
+    let plans = run.named_plans();
+    let mut templates =
+        std::iter::once(&run.plan().template).chain(plans.iter().map(|(_, plan)| &plan.template));
+    let any =
+        templates.any(|template| template.phases.iter().any(|phase| phase.operations.iter().any(isolated)));
+    let files = if any { sage_offline::uncommitted(&project.root).unwrap_or_default() } else { Vec::new() };
+    let Some(first) = files.first() else { return Vec::new() };
+    let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+    let text =
+        "worktrees start from the last commit; uncommitted changes are not in them and not tested there";
+    vec![Note::warning(format!("{text}: `{}`{more}", printable(first))).hint("git commit -a")]
 }
 
 /// On stderr, if there is anything.

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sage_agents::text_file;
 use sage_fence::private;
 use sage_script::tools::ToolDef;
 use sage_script::{code, typing};
@@ -38,7 +37,7 @@ const MAX_BYTES: u64 = 1 << 20;
 const OURS: &str = "// Written by `sage check`; without this line it is yours.\n";
 
 fn write_editor_config(path: &Path) -> io::Result<()> {
-    match text_file::read(path, MAX_BYTES) {
+    match private::read_text(path, MAX_BYTES) {
         Ok(text) if !text.starts_with(OURS) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(()),
         _ => {}
@@ -95,20 +94,21 @@ fn write_servers(dir: &Path, catalogue: &[ToolDef]) -> io::Result<()> {
 
 /// Tools that are gone must not be offered by an editor.
 fn forget(dir: &Path, kept: &BTreeSet<PathBuf>) {
-    for folder in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
-            if !kept.contains(&file.path()) {
-                let _ = std::fs::remove_file(file.path());
-            }
+    let all = |dir: &Path| -> Vec<PathBuf> {
+        private::list(dir).unwrap_or_default().into_iter().map(|entry| dir.join(entry.name)).collect()
+    };
+    for folder in all(dir) {
+        for file in all(&folder).iter().filter(|file| !kept.contains(*file)) {
+            let _ = private::remove_file(file);
         }
         // Only where it is empty.
-        let _ = std::fs::remove_dir(folder.path());
+        let _ = private::remove_dir(&folder);
     }
 }
 
 /// Only what changed is written: editors watch these files.
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    match text_file::read(path, text.len() as u64) {
+    match private::read_text(path, text.len() as u64) {
         Ok(same) if same == text => Ok(()),
         _ => private::write(path, text.as_bytes()),
     }

@@ -4,6 +4,7 @@ use sage_core::run::{Run, Status};
 use sage_core::wire::{self, Progress};
 
 use super::allowance_lines;
+use super::doing::Doing;
 use super::estimate;
 use super::rows::{self, Left, Rank, Row};
 use super::text::{Line, Style, Tone, clock_text, cost_text, shorten, time_text};
@@ -13,6 +14,8 @@ use super::why::{left_text, pause_text};
 const NAME_COLUMNS: usize = 32;
 /// Less of a title than this says nothing.
 const TITLE_COLUMNS: usize = 8;
+/// Less room than this says nothing about what a step does.
+const DOING_COLUMNS: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -38,7 +41,7 @@ impl Purpose {
 }
 
 /// The run as lines, none wider and all together not higher than `size`.
-pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec<Line> {
+pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose, doing: &mut Doing) -> Vec<Line> {
     let dead = run.status == Status::Running && !purpose.is_owned();
     // What stands still gets no older.
     let clock_ms = run.clock_ms(now_ms, purpose.is_owned());
@@ -51,21 +54,22 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
         Purpose::Status { .. } => false,
     };
     let mut lines = vec![header(run, now_ms, size.width, purpose, last)];
-    let (mut rows, others) = rows::rows(run, (now_ms, clock_ms), size, !dead);
+    let whole = matches!(purpose, Purpose::Status { .. });
+    let (mut rows, others) = rows::rows(run, (now_ms, clock_ms), size, !dead, whole);
     if last {
         rows.retain(|row| row.indent == 0);
     }
-    let notes = allowance_lines::near(run).len();
-    let (shown, more) = fit(rows, others, size.height.saturating_sub(1 + notes));
+    let (shown, more) = fit(rows, others, size.height.saturating_sub(1));
     let column = shown.iter().filter(|row| !row.details.is_empty()).map(Row::name_end).max();
     let column = column.unwrap_or(0).min(NAME_COLUMNS);
-    lines.extend(shown.into_iter().map(|row| row.line(column)));
-    lines.extend(more);
-    // The summary that follows the last picture has them.
-    if !last {
-        lines.extend(allowance_lines::near(run));
+    for row in shown {
+        let does = row.works.and_then(|id| doing.now(run, id));
+        lines.push(row.line(column, does.as_deref(), size.width));
     }
-    if matches!(purpose, Purpose::Status { .. }) {
+    doing.painted();
+    lines.extend(more);
+    // Limits that come near are notices: the live tree has them above itself, `status` below.
+    if whole {
         lines.extend(allowance_lines::calm(run));
     }
     lines.truncate(size.height.max(1));
@@ -73,9 +77,17 @@ pub(crate) fn frame(run: &Run, now_ms: u64, size: Size, purpose: Purpose) -> Vec
 }
 
 /// The same as text.
-pub fn frame_text(run: &Run, now_ms: u64, size: Size, color: bool, owned: bool) -> Vec<String> {
+pub(crate) fn frame_text(
+    run: &Run,
+    now_ms: u64,
+    size: Size,
+    color: bool,
+    owned: bool,
+    doing: &mut Doing,
+) -> Vec<String> {
     let style = Style { color, width: size.width };
-    frame(run, now_ms, size, Purpose::Status { owned }).iter().map(|line| line.render(style)).collect()
+    let lines = frame(run, now_ms, size, Purpose::Status { owned }, doing);
+    lines.iter().map(|line| line.render(style)).collect()
 }
 
 impl Row {
@@ -91,12 +103,16 @@ impl Row {
         self.head().width()
     }
 
-    fn line(self, column: usize) -> Line {
+    /// `does` comes last and is cut first.
+    fn line(self, column: usize, does: Option<&str>, width: usize) -> Line {
         let mut line = self.head();
         if !self.details.is_empty() {
             line.pad_to(column);
             line.push(Tone::Plain, "  ");
             line.append(self.details);
+        }
+        if let Some(does) = does.filter(|_| line.width() + DOING_COLUMNS <= width) {
+            line.fact(Tone::Dim, does);
         }
         line
     }

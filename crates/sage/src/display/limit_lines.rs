@@ -5,7 +5,7 @@ use sage_core::policy::{FailureClass, Rung};
 use sage_core::port::Continuity;
 use sage_core::run::{INBOX, Run, Status};
 use sage_core::target::HoldReason;
-use sage_core::wire::{BudgetView, allowance_text, rfc3339};
+use sage_core::wire::{BudgetView, rfc3339};
 
 use super::summary;
 use super::text::{Line, Tone, first_line, plural, time_text};
@@ -52,6 +52,9 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
             let what = if what.is_empty() { what } else { format!("{} ", first_line(&what)) };
             Some(format!("{} {what}{said} by {}{message}", event.step, event.by))
         }
+        Event::StepMessaged(event) => {
+            Some(format!("{} received a message from {}: {}", event.step, event.by, first_line(&event.text)))
+        }
         Event::StepPreempted(event) => Some(format!("{} makes way for {}", event.step, event.by)),
         Event::StepSession(event) if event.continuity == Continuity::Reloaded && event.attempt > 1 => {
             Some(format!("{} is told everything again", event.step))
@@ -61,9 +64,6 @@ pub(super) fn line(event: &Event, now_ms: u64) -> Option<String> {
         }
         Event::TargetReleased(event) if event.target == INBOX => Some("agents start again".into()),
         Event::TargetParked(event) => Some(parked_line(event, now_ms)),
-        Event::AccountUsed(event) if event.allowance.is_near() => {
-            Some(format!("note: {}", allowance_text(&event.agent, &event.allowance)))
-        }
         Event::TargetReleased(event) => Some(format!("{} takes calls again", event.target)),
         Event::BudgetRaised(event) => Some(format!("budget of {} is now {}", event.node, event.cap)),
         _ => None,

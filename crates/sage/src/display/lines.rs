@@ -11,6 +11,7 @@ use sage_core::port::Usage;
 use sage_core::run::{Judgement, PhaseId, Run, ScopeId, State, StepId};
 use sage_core::wire::{Progress, rfc3339, size_text, unpriced_text};
 
+use super::allowance_lines::Warned;
 use super::cache_lines;
 use super::limit_lines;
 use super::phase_text::outcome_text;
@@ -30,6 +31,19 @@ pub(crate) struct Lines {
     tenths: HashMap<StepId, usize>,
     /// Models without a price that were told of.
     unpriced: BTreeSet<String>,
+    warned: Warned,
+}
+
+/// Lines of some events of a run, for who shows them beside something else.
+#[derive(Debug, Default)]
+pub(crate) struct EventLines(Lines);
+
+impl EventLines {
+    /// Nothing for what is old.
+    pub fn lines(&mut self, news: &News<'_>) -> Vec<String> {
+        let line = self.0.event(news).filter(|_| !news.silent);
+        line.iter().flat_map(|line| line.lines()).map(clean).collect()
+    }
 }
 
 impl Lines {
@@ -39,6 +53,9 @@ impl Lines {
         lines.extend(self.event(news));
         lines.extend(aside_of(news.event).map(|aside| format!("note: {aside}")));
         lines.extend(self.unpriced(news.event));
+        if matches!(news.event, Event::AccountUsed(_)) {
+            lines.extend(self.warned.news(news.run));
+        }
         lines.extend(self.tenth(news));
         let judged = news.run.judged_now().iter().copied();
         let own = judged.filter(|&phase| news.run.phase(phase).scope == ScopeId(0));

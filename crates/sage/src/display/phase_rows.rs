@@ -40,6 +40,10 @@ impl Rows<'_> {
         let at = self.rows.len();
         self.rows.push(self.phase_row(id, indent));
         match phase.judged {
+            Some(Judgement::Reached) if self.whole => {
+                let inside = walk::counted(self.run, phase);
+                self.spenders(&inside, indent + 1);
+            }
             Some(Judgement::Reached | Judgement::Blocked) => {}
             Some(Judgement::Degraded | Judgement::Missed) => {
                 for &member in &phase.members {
@@ -80,6 +84,7 @@ impl Rows<'_> {
             rank,
             stands_for: left.map(|left| (left, phase.members.len() as u32)),
             goes_on: false,
+            works: None,
         }
     }
 
@@ -113,6 +118,7 @@ impl Rows<'_> {
                     some => details.fact(Tone::Dim, &format!("{some} reused")),
                 }
                 details.fact(Tone::Dim, &time_text(elapsed_ms));
+                self.used(inside.iter().copied(), &mut details);
             }
             None if phase.open => {
                 let done = inside.iter().filter(|&&id| self.run.step(id).state.ok()).count();

@@ -98,6 +98,9 @@ fn step_line(step: &Working, widest: usize, abandoned: bool) -> Line {
     if let Some(cost) = step.cost_usd {
         line.fact(Tone::Plain, &cost_text(cost, step.cost_estimated));
     }
+    if let Some(activity) = &step.activity {
+        line.fact(Tone::Dim, activity);
+    }
     line
 }
 
@@ -141,6 +144,7 @@ mod tests {
             attempt: 1 + (n as u32) % 2,
             elapsed_ms: 45_000,
             idle_ms: 3_000,
+            activity: (n == 0).then(|| "Bash cargo test".into()),
             tokens: 0,
             cost_usd: None,
             cost_estimated: false,
@@ -164,7 +168,7 @@ mod tests {
         let text = roster_text(&[busy, asking, left], Style::PLAIN);
         let shown: Vec<&str> = text.lines().collect();
         assert_eq!(shown[0], "payments  running · background (process 7) · 3/12 · 2m 05s · 14.2k tokens");
-        assert_eq!(shown[1], "  research/0  claude · 45s · progress 3s ago");
+        assert_eq!(shown[1], "  research/0  claude · 45s · progress 3s ago · Bash cargo test");
         assert_eq!(shown[2], "  research/1  claude · 45s · attempt 2 · progress 3s ago");
         assert_eq!(shown[9], "  … 1 more at work");
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The tree's rows: what a run has to show, and how much each row matters when there is no room for all.
 
 use sage_core::event::Ask;
+use sage_core::port::Usage;
 use sage_core::run::{Children, Judgement, PhaseId, Run, ScopeId, State, Status, StepId, Wait};
 use sage_core::wire;
 
@@ -10,16 +11,20 @@ use super::frame::Size;
 use super::summary::failure_text;
 use super::text::{Line, Tone, clock_text, cost_text, count_text, first_line, time_text};
 use super::walk;
-use super::why::{left_text, retry_text, unknown_question, wait_phrase, wait_text};
+use super::why::{left_text, retry_text, unknown_question, wait_text};
 
 /// Failures that are listed below a fan-out; its own row counts them all.
-const FAN_FAILURES: usize = 3;
+pub(super) const FAN_FAILURES: usize = 3;
+/// Steps of a completed phase that are listed with what they used; the phase's own row has the sum.
+const SPENDERS: usize = 20;
 /// More than any terminal shows.
 const ENOUGH_ROWS: usize = 300;
 /// More blocked phases in a row than this are told together.
 const BLOCKED_PHASES: usize = 2;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const SPIN_MS: u64 = 100;
+/// Below, a running row has no room for figures beside its time.
+const NARROW_COLUMNS: usize = 60;
 
 /// Smaller goes first when there is no room for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,22 +79,26 @@ pub(crate) struct Row {
     pub stands_for: Option<(Left, u32)>,
     /// Says more about the row before it.
     pub goes_on: bool,
+    /// The step that is at work here.
+    pub works: Option<StepId>,
 }
 
 /// The rows of a run, in the order of the tree, and what else there is: of thousands of steps that just wait or
 /// are done, only as many become rows as could be shown.
-/// Times of steps and phases count up to `clock_ms`.
+/// Times of steps and phases count up to `clock_ms`. `whole`: also what steps of completed phases have used.
 pub(crate) fn rows(
     run: &Run,
     (now_ms, clock_ms): (u64, u64),
     size: Size,
     owned: bool,
+    whole: bool,
 ) -> (Vec<Row>, Vec<(Left, u32)>) {
     let enough = size.height.saturating_add(1).max(ENOUGH_ROWS);
     let moves = owned && run.status == Status::Running;
     let (forecast, width) = (Forecast::of(run, now_ms, moves), size.width);
     let (list, others) = (Vec::new(), Vec::new());
-    let mut rows = Rows { run, now_ms, clock_ms, moves, owned, forecast, width, enough, rows: list, others };
+    let mut rows =
+        Rows { run, now_ms, clock_ms, moves, owned, whole, forecast, width, enough, rows: list, others };
     rows.scope(ScopeId(0), 0);
     (rows.rows, rows.others)
 }
@@ -102,8 +111,9 @@ pub(super) struct Rows<'a> {
     /// It runs, and a process owns it.
     moves: bool,
     pub owned: bool,
+    pub whole: bool,
     pub forecast: Forecast<'a>,
-    width: usize,
+    pub width: usize,
     enough: usize,
     pub rows: Vec<Row>,
     others: Vec<(Left, u32)>,
@@ -205,6 +215,7 @@ impl Rows<'_> {
                     rank,
                     stands_for: None,
                     goes_on: true,
+                    works: None,
                 });
             }
             None => self.rows.push(row),
@@ -215,7 +226,7 @@ impl Rows<'_> {
         self.run.waits_for_person(id).then(|| walk::approve_command(self.run, id))
     }
 
-    fn step_row(&self, id: StepId, indent: usize) -> Row {
+    pub(super) fn step_row(&self, id: StepId, indent: usize) -> Row {
         let (rank, left) = self.weight(id);
         let state = self.run.shown_state(id);
         let tone = if matches!(state, State::Pending | State::Skipped | State::Blocked) {
@@ -231,7 +242,14 @@ impl Rows<'_> {
             rank,
             stands_for: Some((left, 1)),
             goes_on: false,
+            works: Some(id).filter(|_| self.works(id)),
         }
+    }
+
+    /// An attempt is under way and needs nobody.
+    pub(super) fn works(&self, id: StepId) -> bool {
+        let running = matches!(self.run.shown_state(id), State::Running(running) if running.until.is_none());
+        running && self.owned && !self.run.waits_for_person(id)
     }
 
     pub(super) fn weight(&self, id: StepId) -> (Rank, Left) {
@@ -283,7 +301,10 @@ impl Rows<'_> {
             State::Unknown => details.fact(Tone::Warn, first_line(&unknown_question(self.run, id))),
             State::Open { .. } if !self.owned => details.fact(Tone::Warn, "interrupted"),
             State::Open { .. } => details.fact(Tone::Plain, &clock_text(self.elapsed_ms(id))),
-            State::Succeeded if self.run.is_reused(id) => details.fact(Tone::Dim, "reused"),
+            State::Succeeded if self.run.is_reused(id) => {
+                details.fact(Tone::Dim, "reused");
+                self.usage(id, &mut details);
+            }
             State::Succeeded if step.taken().is_some() => {
                 let told = cache_lines::details(step);
                 told.into_iter().for_each(|(tone, text)| details.fact(tone, &text));
@@ -325,11 +346,20 @@ impl Rows<'_> {
         if step.attempts > 1 {
             details.fact(Tone::Dim, &format!("attempt {}", step.attempts));
         }
-        self.usage(id, details);
+        // What it does matters more than what it has used.
+        if self.width >= NARROW_COLUMNS {
+            self.usage(id, details);
+        }
     }
 
     fn usage(&self, id: StepId, details: &mut Line) {
-        let usage = self.run.usage_of(id);
+        self.used([id], details);
+    }
+
+    /// What steps have used together.
+    pub(super) fn used(&self, ids: impl IntoIterator<Item = StepId>, details: &mut Line) {
+        let mut usage = Usage::default();
+        ids.into_iter().for_each(|id| usage.add(&self.run.usage_of(id)));
         if usage.total() > 0 {
             details.fact(Tone::Dim, &format!("{} tokens", count_text(usage.total())));
         }
@@ -360,7 +390,7 @@ impl Rows<'_> {
         if names.is_empty() { "dependency".into() } else { format!("after {}", names.join(", ")) }
     }
 
-    fn elapsed_ms(&self, id: StepId) -> u64 {
+    pub(super) fn elapsed_ms(&self, id: StepId) -> u64 {
         self.run.step_ms(id, self.clock_ms)
     }
 
@@ -368,63 +398,6 @@ impl Rows<'_> {
         match &self.run.step(id).failure {
             Some(failure) => failure_text(failure.class.name(), first_line(&failure.message)),
             None => "failed".into(),
-        }
-    }
-
-    pub(super) fn fan_row(&self, id: StepId, items: &[StepId], indent: usize) -> Row {
-        let mut row = self.step_row(id, indent);
-        let count = |wanted: &dyn Fn(&State) -> bool| {
-            items.iter().filter(|&&i| wanted(self.run.shown_state(i))).count()
-        };
-        let done = count(&State::ok);
-        let running = count(&|state| {
-            matches!(state, State::Running(r) if r.ask.is_none()) || matches!(state, State::Open { .. })
-        });
-        let failed = count(&|state| matches!(state, State::Failed));
-        let mut details = Line::default();
-        if matches!(self.run.shown_state(id), State::Open { .. }) {
-            let columns = if self.width >= 100 { 20 } else { 10 };
-            details.append(bar(done, items.len(), columns));
-            details.push(Tone::Plain, " ");
-        }
-        details.push(Tone::Plain, &format!("{done}/{}", items.len()));
-        if running > 0 && self.owned {
-            details.fact(Tone::Plain, &format!("{running} running"));
-        }
-        if failed > 0 {
-            details.fact(Tone::Bad, &format!("{failed} failed"));
-        }
-        details.fact(Tone::Dim, &clock_text(self.elapsed_ms(id)));
-        // Last: where it is narrow the numbers matter more.
-        if let Some(waiting) = self.fan_waiting(items) {
-            details.fact(Tone::Dim, &waiting);
-        }
-        row.details = details;
-        row.stands_for = Some((self.weight(id).1, items.len() as u32));
-        row
-    }
-
-    /// `3 wait for a slot`: how many items could start but for something, and what the first one waits for.
-    fn fan_waiting(&self, items: &[StepId]) -> Option<String> {
-        let mut waiting = items.iter().filter(|&&id| matches!(self.run.shown_state(id), State::Ready));
-        let wait = self.run.wait_reason(*waiting.next()?)?;
-        let phrase = wait_phrase(self.run, &wait, self.now_ms)?;
-        let count = waiting.count() + 1;
-        Some(format!("{count} {} {phrase}", if count == 1 { "waits" } else { "wait" }))
-    }
-
-    /// Below a fan-out only what needs somebody's eye is listed.
-    pub(super) fn fan_troubles(&mut self, items: &[StepId], indent: usize) {
-        let leaves: Vec<StepId> =
-            items.iter().flat_map(|&item| walk::leaves_and_failures(self.run, item)).collect();
-        let mut failures = 0;
-        for id in leaves {
-            match self.weight(id).0 {
-                Rank::Asking => {}
-                Rank::Failed if failures < FAN_FAILURES => failures += 1,
-                _ => continue,
-            }
-            self.leaf(id, self.inner_name(id), indent);
         }
     }
 
@@ -449,8 +422,20 @@ impl Rows<'_> {
         }
     }
 
+    /// Below a completed phase: each step that has used something.
+    pub(super) fn spenders(&mut self, inside: &[StepId], indent: usize) {
+        let spent = |id: &StepId| self.run.usage_of(*id).total() > 0;
+        let spenders: Vec<StepId> = inside.iter().copied().filter(spent).collect();
+        for &id in spenders.iter().take(SPENDERS) {
+            self.leaf(id, self.inner_name(id), indent);
+        }
+        if spenders.len() > SPENDERS {
+            self.others.push((Left::Done, (spenders.len() - SPENDERS) as u32));
+        }
+    }
+
     /// A step deep inside is told by its path, without the phase above which it is listed.
-    fn inner_name(&self, id: StepId) -> String {
+    pub(super) fn inner_name(&self, id: StepId) -> String {
         let path = &self.run.step(id).path;
         path.split_once('/').map_or(path.to_string(), |(_, rest)| rest.to_string())
     }
@@ -466,9 +451,4 @@ pub(crate) fn ask_text(ask: &Ask, message: &str) -> String {
         text.push_str(&format!(" [{}]", ask.choices.join("|")));
     }
     text
-}
-
-pub(crate) fn bar(done: usize, all: usize, columns: usize) -> Line {
-    let full = (done * columns).checked_div(all).unwrap_or(columns);
-    Line::of(Tone::Good, &"█".repeat(full)).with(Tone::Dim, &"░".repeat(columns - full))
 }

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use sage_core::diagnostic::printable;
+use sage_core::diagnostic::{is_invisible, printable};
+use sage_core::slug::is_ignorable;
 use sage_core::text::without_escapes;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -86,6 +87,12 @@ impl Line {
         self.spans.extend(other.spans);
     }
 
+    #[must_use]
+    pub fn joined(mut self, other: Line) -> Line {
+        self.append(other);
+        self
+    }
+
     pub fn pad_to(&mut self, columns: usize) {
         let gap = columns.saturating_sub(self.width());
         self.push(Tone::Plain, &" ".repeat(gap));
@@ -157,6 +164,23 @@ pub(crate) fn clean(text: &str) -> String {
         marks <= MAX_MARKS
     };
     printable(&without_escapes(text)).chars().filter(seen).collect()
+}
+
+/// A line of text in which everything is seen: what a terminal would obey or hide is escaped as in Rust.
+pub(crate) fn visible(text: &str) -> String {
+    let blank = |c: char| c != ' ' && c.is_whitespace();
+    let hidden = |c: char| blank(c) || is_invisible(c) || is_ignorable(c);
+    let escaped = |c: char| if hidden(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}
+
+/// A name that a project chose: quoted unless it is plain, so that it cannot look like more than a name.
+pub(crate) fn named(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/@:+[]".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into();
+    }
+    format!("\"{}\"", visible(text).replace('"', "\\\""))
 }
 
 /// As `clean`, for text of several lines: line breaks and tabs stay.

@@ -11,6 +11,9 @@ use sage_core::run::{Run, Status};
 use sage_core::wire::rfc3339;
 use sage_engine::vfs::Vfs;
 
+use super::activity_lines::Watched;
+use super::allowance_lines::Warned;
+use super::doing::Doing;
 use super::frame::{self, Purpose};
 use super::json;
 use super::lines::Lines;
@@ -35,6 +38,8 @@ pub struct Options {
     pub until_closed: bool,
     /// Its owner leaves instead of waiting for a known time.
     pub no_wait: bool,
+    /// Lines and JSON include the activity of agents whose attempts end after this record.
+    pub activity: Option<u64>,
 }
 
 /// Puts lines above the tree, from anywhere.
@@ -104,7 +109,7 @@ impl Display {
         options: Options,
         stdout: Box<dyn Write + Send>,
     ) -> Display {
-        Display::start_view(vfs, run_dir, View::new(mode, options, stdout), options)
+        Display::start_view(vfs, run_dir, View::new(run_dir, mode, options, stdout), options)
     }
 
     /// The live tree on anything that understands a terminal's sequences.
@@ -115,8 +120,9 @@ impl Display {
         options: Options,
         out: Box<dyn Write + Send>,
     ) -> Display {
-        let kind = Kind::tree(out, options);
-        let view = View { kind, out: Box::new(io::sink()), text: String::new(), broken: false };
+        let kind = Kind::tree(run_dir, out, options);
+        let view =
+            View { kind, watched: None, out: Box::new(io::sink()), text: String::new(), broken: false };
         Display::start_view(vfs, run_dir, view, options)
     }
 
@@ -218,6 +224,7 @@ fn stands_still(status: Status) -> bool {
 
 struct View {
     kind: Kind,
+    watched: Option<Watched>,
     out: Box<dyn Write + Send>,
     /// Lines that were not written yet.
     text: String,
@@ -232,6 +239,9 @@ enum Kind {
         width: Option<u16>,
         /// What scripts said, to be put above the tree.
         notes: Vec<String>,
+        /// What running steps do.
+        doing: Doing,
+        warned: Warned,
     },
     Lines(Lines),
     Json,
@@ -243,24 +253,36 @@ enum Kind {
 }
 
 impl Kind {
-    fn tree(out: Box<dyn Write + Send>, options: Options) -> Kind {
-        let (screen, notes) = (Screen::new(out), Vec::new());
-        Kind::Tree { screen, color: options.color, width: options.width, notes }
+    fn tree(run_dir: &Path, out: Box<dyn Write + Send>, options: Options) -> Kind {
+        let (screen, notes, doing) = (Screen::new(out), Vec::new(), Doing::of_run(run_dir));
+        Kind::Tree {
+            screen,
+            color: options.color,
+            width: options.width,
+            notes,
+            doing,
+            warned: Warned::default(),
+        }
     }
 }
 
 impl View {
-    fn new(mode: Mode, options: Options, out: Box<dyn Write + Send>) -> View {
+    fn new(run_dir: &Path, mode: Mode, options: Options, out: Box<dyn Write + Send>) -> View {
         let kind = match mode {
-            Mode::Tree if terminal::can_paint() => Kind::tree(Box::new(io::stderr()), options),
+            Mode::Tree if terminal::can_paint() => Kind::tree(run_dir, Box::new(io::stderr()), options),
             Mode::Tree | Mode::Lines => Kind::Lines(Lines::default()),
             Mode::Json => Kind::Json,
             Mode::Quiet => Kind::Quiet { waits: Vec::new(), no_wait: options.no_wait },
         };
-        View { kind, out, text: String::new(), broken: false }
+        let json = matches!(mode, Mode::Json);
+        let watched = options.activity.map(|since_seq| Watched::new(run_dir, since_seq, json));
+        View { kind, watched, out, text: String::new(), broken: false }
     }
 
     fn tell(&mut self, news: &News<'_>) {
+        if let Some(watched) = &mut self.watched {
+            watched.before(news, &mut self.text);
+        }
         match &mut self.kind {
             Kind::Lines(lines) => lines.tell(news, &mut self.text),
             Kind::Json => json::tell(news, &mut self.text),
@@ -286,6 +308,9 @@ impl View {
         said: &[String],
         broken: Option<&str>,
     ) -> io::Result<()> {
+        if let (Some(watched), Some(run)) = (&mut self.watched, run) {
+            watched.look(run, &mut self.text);
+        }
         self.flush()?;
         let mut said: Vec<String> = said.iter().map(|line| super::text::clean(line)).collect();
         if let Kind::Quiet { waits, .. } = &mut self.kind {
@@ -295,7 +320,7 @@ impl View {
             said.push(format!("cannot follow the journal: {}", super::text::clean(why)));
             self.broken = true;
         }
-        let Kind::Tree { screen, color, width, notes } = &mut self.kind else {
+        let Kind::Tree { screen, color, width, notes, doing, warned } = &mut self.kind else {
             // A closed stderr is no reason to stop.
             said.iter().for_each(|line| drop(writeln!(io::stderr(), "{line}")));
             return Ok(());
@@ -303,8 +328,14 @@ impl View {
         let size = terminal::size(*width);
         // The last row is the cursor's.
         let room = Size { width: size.width, height: size.height.saturating_sub(1).max(1) };
-        let lines = run.map(|run| frame::frame(run, now_ms(), room, purpose)).unwrap_or_default();
-        let said = notes.drain(..).chain(said).flat_map(|line| wrap(&line, size.width));
+        let lines = run.map(|run| frame::frame(run, now_ms(), room, purpose, doing)).unwrap_or_default();
+        // Of a run that has ended the summary says it.
+        let near = run.filter(|run| run.status.open()).map(|run| warned.news(run));
+        let said = notes
+            .drain(..)
+            .chain(near.unwrap_or_default())
+            .chain(said)
+            .flat_map(|line| wrap(&line, size.width));
         screen.paint(&said.collect::<Vec<_>>(), &lines, *color, size.width)
     }
 }

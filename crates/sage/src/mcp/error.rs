@@ -172,6 +172,7 @@ impl From<OpenError> for ToolError {
                 of(Code::Validation).hint("sage_inbox {\"action\":\"list\"}")
             }
             OpenError::NoBudget { .. } => of(Code::Validation),
+            OpenError::NotListening { feature, .. } => of(Code::NotRunning).hint(status(feature)),
             OpenError::NotOpen { feature, .. } => of(Code::NotRunning).hint(status(feature)),
             OpenError::Unanswered(_) | OpenError::NotAlone(_) | OpenError::Children { .. } => {
                 of(Code::Conflict).hint("sage_inbox {\"action\":\"list\"}")

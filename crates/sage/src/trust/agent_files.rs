@@ -10,7 +10,7 @@ use sage_core::digest::Digest;
 use serde_json::{Value, json};
 
 use super::Definition;
-use super::launcher::programs;
+use super::launcher::Started;
 
 const FOLDER: &str = ".claude";
 /// Files and folders of each part.
@@ -34,7 +34,7 @@ pub fn definition(root: &Path, part: ProjectPart) -> Option<Definition> {
         return None;
     }
     let hooks = if part == ProjectPart::Settings { hooks(root) } else { Vec::new() };
-    let started: BTreeMap<String, Digest> = hooks.iter().flat_map(|words| programs(root, words)).collect();
+    let started = hooks.iter().cloned().fold(Started::default(), Started::command).files(root);
     let name = format!("claude.{}", part.name());
     Some(Definition::of_files(&name, FOLDER, does(part, &files, &hooks), &json!([files, started])))
 }
@@ -122,7 +122,7 @@ mod tests {
         let digest = |part| definition(root, part).unwrap().digest;
         let settings = definition(root, ProjectPart::Settings).unwrap();
         assert_eq!(settings.name, "claude.settings");
-        assert!(settings.does.ends_with("(1 file), runs ./hook.sh now"), "{}", settings.does);
+        assert!(settings.does[0].ends_with("(1 file), runs ./hook.sh now"), "{:?}", settings.does);
         let skills = digest(ProjectPart::Skills);
         write("hook.sh", "2");
         assert_ne!(digest(ProjectPart::Settings), settings.digest);

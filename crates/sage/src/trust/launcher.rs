@@ -1,46 +1,170 @@
-//! Programs of the project that a definition starts: `./agent.sh`, or `tools/server.py` behind an interpreter. Their
-//! content is part of the definition, so that a pull which changes the program asks again as a changed command does.
+//! Files of the project that a definition starts: `./agent.sh`, `tools/server.py` behind an interpreter, `./a.sh` in
+//! `sh -c`, a library in `LD_PRELOAD`. Their content is part of the definition, so that a pull which changes one asks
+//! again as a changed command does.
+//!
+//! What is named is covered: in words, in shell text, in the values of variables, as a module or a folder with an
+//! entry, and the manifest of `npm` and `make`. What these files start or load in turn is not.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use sage_core::digest::Digest;
 use sage_engine::vfs::{DiskFs, Vfs};
+use serde_json::Value;
 
 /// Of larger ones size and time count.
 const MAX_BYTES: u64 = 64 << 20;
-/// Scripts that are given to an interpreter by their name, without being executable themselves.
-const SCRIPTS: [&str; 12] = ["sh", "bash", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "lua", "jar"];
+/// Files that programs write, or that are only read: a changed one is no other program.
+const DATA: [&str; 15] = [
+    "db", "sqlite", "sqlite3", "log", "csv", "tsv", "jsonl", "ndjson", "parquet", "pid", "sock", "lock",
+    "md", "txt", "html",
+];
+/// What a folder begins with when an interpreter is given it.
+const ENTRIES: [&str; 7] =
+    ["package.json", "index.js", "index.mjs", "index.cjs", "index.ts", "__main__.py", "__init__.py"];
+/// Tools that take what they run from a file that nobody names.
+const MANIFESTS: [(&str, &[&str]); 8] = [
+    ("npm", &["package.json"]),
+    ("npx", &["package.json"]),
+    ("yarn", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("bun", &["package.json"]),
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("rake", &["Rakefile"]),
+];
+/// Folders that a text changes to; more are not looked in.
+const FOLDERS: usize = 16;
 
-/// By the word that names it. Relative words start in the project's root.
-pub fn programs(root: &Path, words: &[String]) -> BTreeMap<String, Digest> {
-    let Ok(root) = root.canonicalize() else { return BTreeMap::new() };
-    let Some((launcher, arguments)) = words.split_first() else { return BTreeMap::new() };
-    let own = launcher.contains('/').then(|| content(&root, launcher)).flatten();
-    let found = match own {
-        Some(digest) => Some((launcher, digest)),
-        // Whatever an interpreter is told to run.
-        None => arguments.iter().find_map(|word| {
-            is_script(&root.join(word)).then(|| content(&root, word)).flatten().map(|digest| (word, digest))
-        }),
-    };
-    found.map(|(word, digest)| (word.clone(), digest)).into_iter().collect()
+/// What a definition starts.
+#[derive(Debug, Default)]
+pub struct Started {
+    /// Commands, word by word.
+    commands: Vec<Vec<String>>,
+    /// Shell text, and values of variables.
+    texts: Vec<String>,
 }
 
-fn is_script(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-    let executable = path.metadata().is_ok_and(|about| about.permissions().mode() & 0o111 != 0);
-    SCRIPTS.contains(&extension) || executable
+impl Started {
+    pub fn command(mut self, words: Vec<String>) -> Started {
+        self.commands.push(words);
+        self
+    }
+
+    pub fn texts(mut self, texts: impl IntoIterator<Item = String>) -> Started {
+        self.texts.extend(texts);
+        self
+    }
+
+    /// A script of the fake agent: a file, or turns with commands in them.
+    pub fn fake(self, root: &Path, script: &Value) -> Started {
+        let Some(path) = script.as_str() else { return self.texts(texts_at(script, &["run"])) };
+        let file = root.join(path).canonicalize().unwrap_or_default();
+        let turns = DiskFs::default().read(&file, MAX_BYTES).unwrap_or_default();
+        let turns = serde_json::from_slice(&turns).unwrap_or_default();
+        self.texts(texts_at(&turns, &["run"])).texts([path.to_string()])
+    }
+
+    /// By the path in the project. Relative ones begin at its root.
+    pub fn files(&self, root: &Path) -> BTreeMap<String, Digest> {
+        let Ok(root) = root.canonicalize() else { return BTreeMap::new() };
+        let mut found = Found { root, seen: BTreeSet::new(), files: BTreeMap::new() };
+        for words in &self.commands {
+            // A bare program is looked for in `PATH`, which never leads into the project.
+            let skipped = usize::from(words.first().is_some_and(|program| !program.contains('/')));
+            words.iter().skip(skipped).for_each(|word| found.name(word, Path::new("")));
+            found.text(&words.join(" "), skipped);
+            words.iter().skip(skipped).for_each(|word| found.text(word, 0));
+        }
+        self.texts.iter().for_each(|text| found.text(text, 0));
+        found.files
+    }
 }
 
-/// `None` if it is no file of the project.
-fn content(root: &Path, word: &str) -> Option<Digest> {
-    let path = root.join(word).canonicalize().ok().filter(|path| path.starts_with(root))?;
-    let about = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    match DiskFs::default().read(&path, MAX_BYTES) {
-        Ok(bytes) => Some(Digest::of(&bytes)),
-        Err(_) => Some(Digest::of(format!("{} {:?}", about.len(), about.modified().ok()).as_bytes())),
+/// All texts below these keys of a value, at any depth.
+pub fn texts_at(value: &Value, keys: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![(value, false)];
+    while let Some((value, wanted)) = open.pop() {
+        match value {
+            Value::String(text) if wanted => found.push(text.clone()),
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, wanted))),
+            Value::Object(fields) => {
+                open.extend(fields.iter().map(|(key, item)| (item, wanted || keys.contains(&key.as_str()))));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+struct Found {
+    root: PathBuf,
+    seen: BTreeSet<(PathBuf, String)>,
+    files: BTreeMap<String, Digest>,
+}
+
+impl Found {
+    /// Everything in it that could be the name of a file. `skipped` words at the beginning are none.
+    fn text(&mut self, text: &str, skipped: usize) {
+        let text = text.replace("${PWD}/", "./").replace("$PWD/", "./");
+        let apart = |c: char| c.is_whitespace() || ";|&()<>\"'`=,{}:[]".contains(c);
+        let tokens: Vec<&str> = text.split(apart).filter(|token| !token.is_empty()).collect();
+        let is_folder = |token: &&&str| self.root.join(token).is_dir() && self.root.join(token) != self.root;
+        let mut folders: Vec<PathBuf> = vec![PathBuf::new()];
+        folders.extend(tokens.iter().filter(is_folder).take(FOLDERS).map(PathBuf::from));
+        for folder in &folders {
+            for (number, token) in tokens.iter().enumerate() {
+                let program = token.rsplit('/').next().unwrap_or(token);
+                let manifests = MANIFESTS.iter().find(|(tool, _)| *tool == program).map(|(_, files)| *files);
+                manifests.into_iter().flatten().for_each(|file| self.name(file, folder));
+                if number < skipped {
+                    continue;
+                }
+                self.name(token, folder);
+                // `-r./x`, `${X:-./x}`
+                let start = ["./", "../"].iter().filter_map(|start| token.find(start)).min();
+                start.filter(|at| *at > 0).into_iter().for_each(|at| self.name(&token[at..], folder));
+                if number > 0 && tokens[number - 1] == "-m" {
+                    let module = token.replace('.', "/");
+                    self.name(&format!("{module}.py"), folder);
+                    self.name(&module, folder);
+                }
+            }
+        }
+    }
+
+    /// The file of that name, or where the folder of that name begins.
+    fn name(&mut self, word: &str, folder: &Path) {
+        if word.is_empty()
+            || word.contains('\0')
+            || !self.seen.insert((folder.to_path_buf(), word.to_string()))
+        {
+            return;
+        }
+        let path = self.root.join(folder).join(word);
+        let Ok(path) = path.canonicalize() else { return };
+        let Ok(inside) = path.strip_prefix(&self.root).map(Path::to_path_buf) else { return };
+        if path.is_dir() {
+            ENTRIES.iter().for_each(|entry| self.file(&path.join(entry), &inside.join(entry)));
+        } else {
+            self.file(&path, &inside);
+        }
+    }
+
+    fn file(&mut self, path: &Path, inside: &Path) {
+        let ending = inside.extension().and_then(|it| it.to_str()).unwrap_or_default().to_lowercase();
+        let key = inside.to_string_lossy().into_owned();
+        if DATA.contains(&ending.as_str()) || self.files.contains_key(&key) {
+            return;
+        }
+        let Some(about) = path.metadata().ok().filter(std::fs::Metadata::is_file) else { return };
+        let Ok(real) = path.canonicalize() else { return };
+        let digest = match DiskFs::default().read(&real, MAX_BYTES) {
+            Ok(bytes) => Digest::of(&bytes),
+            Err(_) => Digest::of(format!("{} {:?}", about.len(), about.modified().ok()).as_bytes()),
+        };
+        self.files.insert(key, digest);
     }
 }
 
@@ -48,32 +172,76 @@ fn content(root: &Path, word: &str) -> Option<Digest> {
 mod tests {
     use super::*;
 
+    fn project() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for path in
+            ["root/agent.sh", "root/tools/server.py", "root/data.db", "root/e.so", "root/p.js", "outside.sh"]
+        {
+            write(dir.path(), path);
+        }
+        for path in ["root/pkg/__main__.py", "root/srv/index.js", "root/web/package.json", "root/Makefile"] {
+            write(dir.path(), path);
+        }
+        dir
+    }
+
+    fn write(dir: &Path, path: &str) {
+        std::fs::create_dir_all(dir.join(path).parent().unwrap()).unwrap();
+        std::fs::write(dir.join(path), "1").unwrap();
+    }
+
     // covers: R17
     #[test]
-    fn the_content_of_what_is_started_counts() {
-        let dir = tempfile::tempdir().unwrap();
+    fn every_file_that_a_command_names_counts() {
+        let dir = project();
         let root = dir.path().join("root");
-        std::fs::create_dir_all(root.join("tools")).unwrap();
-        std::fs::write(root.join("agent.sh"), "1").unwrap();
-        std::fs::write(root.join("tools/server.py"), "1").unwrap();
-        std::fs::write(root.join("data.db"), "1").unwrap();
-        std::fs::write(dir.path().join("outside.sh"), "1").unwrap();
         let named = |words: &[&str]| -> Vec<String> {
-            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            programs(&root, &words).into_keys().collect()
+            let words = words.iter().map(ToString::to_string).collect();
+            Started::default().command(words).files(&root).into_keys().collect()
         };
-        assert_eq!(named(&["./agent.sh", "tools/server.py"]), ["./agent.sh"]);
-        assert_eq!(named(&["python3", "-u", "tools/server.py", "data.db"]), ["tools/server.py"]);
-        assert_eq!(named(&["uv", "run", "tools/server.py"]), ["tools/server.py"]);
         let absolute = root.join("agent.sh").display().to_string();
-        assert_eq!(named(&[&absolute]), [absolute.as_str()]);
-        for none in
-            [&["agent.sh"][..], &["sqlite-mcp", "data.db"], &["../outside.sh"], &["npx", "-y", "x"], &[]]
-        {
+        for (words, files) in [
+            (&["./agent.sh", "tools/server.py"][..], &["agent.sh", "tools/server.py"][..]),
+            (&["python3", "-u", "tools/server.py", "data.db"], &["tools/server.py"]),
+            (&["uv", "run", "tools/server.py"], &["tools/server.py"]),
+            (&["sh", "-c", "exec ./agent.sh"], &["agent.sh"]),
+            (&["sh", "-c", "cd tools && python3 server.py"], &["tools/server.py"]),
+            (&["node", "-r", "./p.js", "srv"], &["p.js", "srv/index.js"]),
+            (&["python3", "-m", "pkg"], &["pkg/__main__.py"]),
+            (&["make"], &["Makefile"]),
+            (&["sh", "-c", "cd web && npm start"], &["web/package.json"]),
+            (&[&absolute], &["agent.sh"]),
+            (&["x", "--with=./p.js", "${PWD}/agent.sh", "${A:-./e.so}"], &["agent.sh", "e.so", "p.js"]),
+        ] {
+            assert_eq!(named(words), files, "{words:?}");
+        }
+        for none in [
+            &["agent.sh"][..],
+            &["sqlite-mcp", "data.db"],
+            &["../outside.sh"],
+            &["npx", "-y", "x"],
+            &["."],
+            &[],
+        ] {
             assert_eq!(named(none), [""; 0], "{none:?}");
         }
-        let before = programs(&root, &["./agent.sh".into()]);
+        let preloaded = Started::default().texts(["./e.so".to_string()]).files(&root);
+        assert_eq!(preloaded.into_keys().collect::<Vec<_>>(), ["e.so"]);
+    }
+
+    // covers: R17
+    #[test]
+    fn another_content_is_another_program_also_behind_a_script_of_the_fake_agent() {
+        let dir = project();
+        let root = dir.path().join("root");
+        std::fs::write(root.join("turns.json"), r#"[{"run": "./agent.sh", "say": "p.js"}]"#).unwrap();
+        let files = || Started::default().fake(&root, &Value::from("turns.json")).files(&root);
+        assert_eq!(files().into_keys().collect::<Vec<_>>(), ["agent.sh", "turns.json"]);
+        let before = files();
         std::fs::write(root.join("agent.sh"), "2").unwrap();
-        assert_ne!(programs(&root, &["./agent.sh".into()]), before);
+        assert_ne!(files(), before);
+        let inline = serde_json::json!([{"say": "x", "run": "sh tools/server.py"}]);
+        let files = Started::default().fake(&root, &inline).files(&root);
+        assert_eq!(files.into_keys().collect::<Vec<_>>(), ["tools/server.py"]);
     }
 }

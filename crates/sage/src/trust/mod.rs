@@ -10,6 +10,7 @@
 
 pub mod agent_files;
 pub mod definition;
+pub mod foreign;
 pub mod kept;
 mod launcher;
 pub mod open;
@@ -18,6 +19,7 @@ mod per_project;
 pub mod person;
 pub mod powers;
 pub mod programs;
+pub mod shown;
 pub mod store;
 pub mod user;
 pub mod workflow;
@@ -25,4 +27,5 @@ pub mod workflow;
 pub use definition::Definition;
 pub use kept::Kept;
 pub use person::Door;
+pub use shown::{MANY, brief};
 pub use store::Trust;

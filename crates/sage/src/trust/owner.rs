@@ -1,16 +1,19 @@
 //! Whose project this is. Configuration that another user wrote is refused, as git refuses repositories: on a shared
 //! machine anybody can put a `sage.toml` into a directory above. Git's own `safe.directory` says what is all right.
 
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use sage_agents::{Spec, ask};
 
 use crate::cli::failure::Failure;
 use crate::display::text::argument;
 
 /// Files that are obeyed because of where they are.
 const FILES: [&str; 2] = ["sage.toml", ".mcp.json"];
+
+const GIT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// `start` is where the project was looked for.
 pub fn check(root: &Path, start: &Path) -> Result<(), Failure> {
@@ -43,21 +46,12 @@ fn of_another(path: &Path) -> Option<(PathBuf, u32)> {
 
 /// What the user's own configuration of git calls safe. None without git.
 fn safe_directories() -> Vec<String> {
-    let printed = || -> io::Result<Vec<u8>> {
-        let mut git = Command::new("git");
-        git.args(["config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"]);
-        git.current_dir("/")
-            .env("PATH", sage_agents::agent::search_path())
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        let names = std::env::vars_os().map(|(name, _)| name);
-        for name in names.filter(|name| name.to_string_lossy().starts_with("GIT_")) {
-            git.env_remove(name);
-        }
-        Ok(git.output()?.stdout)
-    };
-    let printed = printed().unwrap_or_default();
-    let text = String::from_utf8_lossy(&printed).into_owned();
+    let words = ["config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"];
+    let git = Spec::new("git", words, Path::new("/"));
+    let git = git.with([("PATH", sage_agents::agent::search_path()), ("LC_ALL", "C".into())]);
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let unset = names.filter(|name| name.to_string_lossy().starts_with("GIT_")).collect();
+    let text = ask(&Spec { unset, ..git }, GIT_PATIENCE).map(|said| said.text()).unwrap_or_default();
     let mut fields = text.split('\0');
     let mut found: Vec<String> = Vec::new();
     while let (Some(scope), Some(value)) = (fields.next(), fields.next()) {

@@ -1,12 +1,15 @@
 //! What a step of a project does beyond text for an agent: programs, variables, permissions. Each is a phrase that
 //! `sage trust` shows; a step without any is prompt text, a pause, a question or a synthesis.
 
+use std::path::Path;
+
 use sage_core::policy::{Alternative, OnUnknown};
 use sage_core::read::param_names;
 use sage_core::role::{Access, Paths, Role};
 use sage_core::template::{Kind, Operation};
 use serde_json::Value;
 
+use super::launcher::{Started, texts_at};
 use crate::display::text::argument;
 
 /// Parameters of agents that only say what to do, with which model, and how much of it.
@@ -26,15 +29,15 @@ const HARMLESS: [&str; 10] = [
 const COMMANDS: &str = "commands";
 /// It has no model and starts nothing by itself.
 const OFFLINE: &str = "offline";
-/// More of a script is in its file.
-const SHOWN_CHARS: usize = 160;
+/// Parameters and fields in which files of the project are named that a step starts or loads.
+const STARTING: [&str; 7] = ["run", "argv", "command", COMMANDS, "env", "cwd", "file"];
 
 pub fn powers(operation: &Operation) -> Vec<String> {
     let text = |name: &str| operation.params.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut does = Vec::new();
     match operation.kind {
         Kind::Shell if operation.params.contains_key("argv") => does.push(runs(&operation.params["argv"])),
-        Kind::Shell => does.push(format!("runs `{}`", brief(text("run")))),
+        Kind::Shell => does.push(script("runs", text("run"))),
         Kind::Tool => {
             does.push(format!("calls the tool {} of {}", argument(text("tool")), argument(text("server"))));
         }
@@ -56,12 +59,29 @@ pub fn powers(operation: &Operation) -> Vec<String> {
     let agents = agents.filter(|name| ![OFFLINE, "command", "fake"].contains(name));
     does.extend(agents.map(|name| format!("uses the agent {}", argument(name))));
     if let Some(command) = operation.expect.as_ref().and_then(|expect| expect["command"].as_str()) {
-        does.push(format!("checks with `{}`", brief(command)));
+        does.push(script("checks with", command));
     }
     if let OnUnknown::Reconcile(command) = &operation.on_unknown {
-        does.push(format!("reconciles with `{}`", brief(command)));
+        does.push(script("reconciles with", command));
     }
+    let shared = operation.targets.iter().filter(|target| target.starts_with("provider:"));
+    does.extend(shared.map(|target| format!("counts as a call of {}", argument(target))));
     does
+}
+
+/// The files of the project that a step starts, as far as it names them.
+pub fn started(root: &Path, started: Started, operation: &Operation) -> Started {
+    let params = Value::Object(operation.params.clone());
+    let argv = operation.params.get("argv").or_else(|| operation.params.get("command"));
+    let words = argv.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let started = started.command(words.map(str::to_string).collect());
+    let started = started.texts(texts_at(&params, &STARTING));
+    let started = started.fake(root, operation.params.get("script").unwrap_or(&Value::Null));
+    let started = started.texts(operation.expect.iter().flat_map(|expect| texts_at(expect, &["command"])));
+    match &operation.on_unknown {
+        OnUnknown::Reconcile(command) => started.texts([command.clone()]),
+        _ => started,
+    }
 }
 
 /// Whether a role lets an agent do more than the role of the operation that it replaces.
@@ -103,21 +123,20 @@ fn runs(value: &Value) -> String {
 fn list(value: &Value) -> String {
     let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     let words: Vec<String> = value.as_str().into_iter().chain(words).map(argument).collect();
-    brief(&words.join(" "))
+    words.join(" ")
 }
 
 fn variables(value: &Value) -> Option<String> {
     let shown = |(name, value): (&String, &Value)| format!("{name}={}", list(value));
     let table: Vec<String> = value.as_object().into_iter().flatten().map(shown).collect();
-    let all = if value.is_object() { table.join(", ") } else { brief(&value.to_string()) };
+    let all = if value.is_object() { table.join(", ") } else { value.to_string() };
     (!all.is_empty()).then(|| format!("sets {all}"))
 }
 
-/// One line, not too long; where something was left out it says so.
-fn brief(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    let short: String = line.chars().take(SHOWN_CHARS).collect();
-    if short.len() == text.trim().len() { short } else { format!("{short} ...") }
+/// All of a script: one line between quotes, several below.
+fn script(what: &str, text: &str) -> String {
+    let text = text.trim();
+    if text.contains('\n') { format!("{what}:\n{text}") } else { format!("{what} `{text}`") }
 }
 
 #[cfg(test)]
@@ -153,7 +172,8 @@ mod tests {
     fn programs_variables_and_permissions_are_powers() {
         let table = [
             ("---\nkind: shell\n---\ntouch a", "runs `touch a`"),
-            ("---\nkind: shell\n---\ntrue\ntouch a", "runs `true ...`"),
+            ("---\nkind: shell\n---\ntrue\ntouch a", "runs:\ntrue\ntouch a"),
+            ("---\ntarget: provider:x\n---\np", "counts as a call of provider:x"),
             ("---\nkind: shell\nparams: { argv: [./a, 'b c'] }\n---\n", "runs ./a 'b c'"),
             ("---\nkind: tool\nparams: { server: s, tool: t }\n---\n", "calls the tool t of s"),
             ("---\nkind: script\nparams: { file: a.ts }\n---\n", "runs the code a.ts"),

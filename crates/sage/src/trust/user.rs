@@ -9,7 +9,7 @@ use sage_engine::user_key;
 pub fn dir() -> Option<PathBuf> {
     let path = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")))?;
-    Some(state.join("sage"))
+    Some(sage_fence::real_dir(&state.join("sage")))
 }
 
 /// The key if there is one. Creates nothing.

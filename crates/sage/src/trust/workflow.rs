@@ -10,9 +10,10 @@ use sage_core::event::Frozen;
 use sage_core::template::Template;
 use serde_json::json;
 
-use super::powers::{powers, widens};
+use super::launcher::Started;
+use super::powers::{powers, started, widens};
 use super::{Definition, Trust};
-use crate::cli::catalog::{Catalog, Ready};
+use crate::cli::catalog::{Catalog, Place, Ready};
 use crate::cli::context::Context;
 use crate::cli::library::TEMPLATES;
 
@@ -50,16 +51,20 @@ impl Used {
     fn template(&mut self, catalog: &Catalog, frozen: &Frozen, template: &Template) {
         let Some(file) = &frozen.file else { return };
         self.files.push(file.clone());
-        let operations = template.phases.iter().flat_map(|phase| &phase.operations);
+        let operations = || template.phases.iter().flat_map(|phase| &phase.operations);
         let mut does: Vec<String> = Vec::new();
-        for operation in operations {
+        for operation in operations() {
             // What a named operation does is a definition of its own.
             let own = catalog.operation(&operation.type_name).map(|it| powers(&it)).unwrap_or_default();
             does.extend(powers(operation).into_iter().filter(|power| !own.contains(power)));
         }
         if !does.is_empty() {
+            let root = catalog.root();
+            let starts =
+                operations().fold(Started::default(), |all, operation| started(root, all, operation));
             let written = json!([frozen.text, frozen.programs]);
-            self.definitions.push(Definition::template(&frozen.name, file, &does, &written));
+            let name = &frozen.name;
+            self.definitions.push(Definition::template(root, name, file, does, &starts, &written));
         }
     }
 
@@ -70,7 +75,9 @@ impl Used {
         let mut does = powers(&operation);
         does.extend(widens(operation.role, own.replaced_role));
         if !does.is_empty() {
-            self.definitions.push(Definition::operation(name, &own.file, &does, &own.written));
+            let root = catalog.root();
+            let starts = started(root, Started::default(), &operation);
+            self.definitions.push(Definition::operation(root, name, &own.file, does, &starts, &own.written));
         }
     }
 }
@@ -88,9 +95,15 @@ pub fn all(context: &Context) -> Vec<Definition> {
     let catalog = Catalog::of(context);
     let mut used = Used::default();
     catalog.own_operations().for_each(|name| used.operation(&catalog, name));
-    let names: Vec<String> = catalog.all().into_keys().collect();
-    let templates = names.iter().flat_map(|name| of_template(&catalog, name));
-    unique(asked_for(context).into_iter().chain(templates).chain(used.definitions))
+    // Each alone: those that it calls are among them.
+    for (name, place) in catalog.all() {
+        if let (Place::File(_), Ok(mut frozen)) = (place, catalog.freeze(name))
+            && let Some(template) = catalog.read(&mut frozen).template
+        {
+            used.template(&catalog, &frozen, &template);
+        }
+    }
+    unique(asked_for(context).into_iter().chain(used.definitions))
 }
 
 /// Those of them that have no trust.

@@ -70,7 +70,7 @@ fn a_person_can_say_no_and_why_or_allow_something_else() {
         .stderr_has("--edit is not JSON");
     sage.args(["approve", "x", "work/one", "--edit", r#"{"command":"ls"}"#]).run().exit(0);
     run.end().exit(0);
-    sage.sage("logs x work/one").exit(0).stdout_has(r#"allowed with {\"command\":\"ls\"}"#);
+    sage.sage("logs x work/one").exit(0).stdout_has(r#"allowed with {"command":"ls"}"#);
 }
 
 // covers: P3

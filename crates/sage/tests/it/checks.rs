@@ -11,6 +11,7 @@ mod lost;
 mod shown;
 mod stale;
 mod verdict;
+mod weakened;
 
 const GREEN: &str = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n";
 

@@ -11,6 +11,8 @@ const COMMANDS: &[&str] = &[
     "list",
     "status",
     "logs",
+    "attach",
+    "diff",
     "result",
     "pause",
     "cancel",

@@ -1,8 +1,10 @@
 //! A project that came from elsewhere: nothing of it runs, and nothing leaves, before a person has said so (R17).
 
 mod clone;
+mod links;
 mod looking;
 mod people;
+mod settings;
 mod state;
 mod strange;
 #[cfg(target_os = "linux")]

@@ -123,7 +123,7 @@ fn an_agent_that_waits_for_a_permission_is_asking_and_not_at_work() {
         rule: None,
     };
     story.tell(StepAsked { step: "p/a".into(), attempt: 1, ask, until: None });
-    let row = crate::roster::RosterRow::of(&story.run, story.now, &|_| None);
+    let row = crate::roster::RosterRow::of(&story.run, story.now, &|_| Default::default());
     assert_eq!(row.asking, ["p/a"]);
     assert_eq!(row.working.iter().map(|step| step.path.as_str()).collect::<Vec<_>>(), ["p/b"]);
 }

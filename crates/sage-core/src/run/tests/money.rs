@@ -45,7 +45,7 @@ fn shown(story: &Story) -> (u64, Option<u64>, bool, u32) {
     let run = &story.run;
     let micros = |cost: Option<f64>| cost.map(|usd| (usd * 1e6).round() as u64);
     let metrics = WorkflowMetrics::of(run);
-    let row = RosterRow::of(run, story.now, &|_| None);
+    let row = RosterRow::of(run, story.now, &|_| Default::default());
     let cost = micros(metrics.cost_usd);
     assert_eq!((micros(row.cost_usd), row.cost_estimated), (cost, metrics.cost_estimated));
     let status = StatusView::of(run, story.now);
@@ -85,6 +85,16 @@ fn an_attempt_that_tells_nothing_costs_what_it_had_reserved_everywhere() {
     reserved(&mut story, "p/b", 50_000);
     finished(&mut story, "p/b", usage(10, None), Some(Amount { tokens: 10, micro_usd: 5_000 }));
     assert_eq!(shown(&story), (10, Some(75_000), true, 1));
+}
+
+/// What an agent reports may be less than all: that counts, and so does that there was more.
+// covers: R18
+#[test]
+fn an_attempt_that_tells_a_part_is_counted_as_one_that_does_not_tell_all() {
+    let mut story = Story::new(TWO);
+    reserved(&mut story, "p/a", 70_000);
+    finished(&mut story, "p/a", Usage { partial: true, ..usage(10, Some(0.005)) }, None);
+    assert_eq!(shown(&story), (10, Some(5_000), false, 1));
 }
 
 fn resumed(story: &mut Story) {

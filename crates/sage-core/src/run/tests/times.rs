@@ -69,7 +69,7 @@ fn what_runs_takes_longer_from_look_to_look_and_all_figures_of_one_look_agree() 
     about(view.metrics.sequential_time, 4_000);
     about(view.steps[0].elapsed_ms, 4_000);
     assert_eq!(view.metrics.as_of, crate::wire::rfc3339(now));
-    let row = crate::roster::RosterRow::of(&story.run, now, &|_| None);
+    let row = crate::roster::RosterRow::of(&story.run, now, &|_| Default::default());
     assert_eq!(
         (row.elapsed_ms, row.working[0].elapsed_ms),
         (view.metrics.total_time, view.steps[0].elapsed_ms)

@@ -207,7 +207,12 @@ fn value_of(rest: &str) -> &str {
     let rest = rest.trim();
     match rest.chars().next() {
         Some(quote @ ('"' | '\'' | '`')) => rest[1..].split(quote).next().unwrap_or_default(),
-        _ => rest.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next().unwrap_or_default(),
+        _ => {
+            let word =
+                rest.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next().unwrap_or_default();
+            // The end of a line in JSON: a runner that counts `Pass:   1\n` names no password.
+            word.split("\\n").next().unwrap_or_default()
+        }
     }
 }
 

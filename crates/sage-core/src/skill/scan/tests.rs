@@ -64,6 +64,14 @@ fn values_of_the_environment_are_found_wherever_they_are() {
 
 // covers: R12
 #[test]
+fn counts_of_a_runner_are_no_secret() {
+    let output = r#"{"stdout": "Pass:   1\nFail:   0\nSkip:   12\n"}"#;
+    assert_eq!(scan(output, &[]).findings, []);
+    assert!(scan(r#"{"stdout": "pass: hunter2hunter2\n"}"#, &[]).has(FindingKind::Secret));
+}
+
+// covers: R12
+#[test]
 fn names_that_look_secret() {
     for name in [
         "GITHUB_TOKEN",

@@ -29,6 +29,7 @@ impl Story {
             templates: Vec::new(),
             inputs: Default::default(),
             settings: Settings { parallel: 2, ..Settings::default() },
+            number: None,
         };
         let mut story = Story { run: Run::start(&started, 1_000).unwrap(), seq: 1 };
         assert!(

@@ -14,7 +14,7 @@ mod workspace;
 
 pub(crate) use python::build as python_build;
 pub(crate) use recipes::{JUSTFILES, MAKEFILES, definition as recipe_of};
-pub(crate) use workspace::holds as belongs_to_root;
+pub(crate) use workspace::{holds as belongs_to_root, test_paths};
 
 use std::path::Path;
 

@@ -26,7 +26,7 @@ pub(super) fn add(place: &Place, found: &mut Commands) {
         commands
     };
     found.test.extend(script(&["test", "test:unit", "tests"]).into_iter().take(1));
-    if !place.folder.is_empty() && workspace::is_member(&place.tree.root) {
+    if !place.folder.is_empty() && workspace::is_member(&place.tree.root, &place.folder) {
         // It is built with the project, in an order that only the project knows.
         return;
     }

@@ -11,7 +11,7 @@ fn commands_of(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>, Vec<String>
 #[test]
 fn a_cargo_workspace_with_recipes_and_a_script() {
     let (build, test, lint) = commands_of(&[
-        ("Cargo.toml", "[package]\nname = \"x\"\n[workspace]\n"),
+        ("Cargo.toml", "[package]\nname = \"x\"\n[workspace]\n[dependencies]\na = { path = \"crates/a\" }\n"),
         ("crates/a/Cargo.toml", "[package]\n"),
         ("rustfmt.toml", ""),
         (
@@ -67,6 +67,14 @@ fn python_with_pytest_and_with_unittest() {
     assert_eq!(lint, ["ruff check . <- pyproject.toml:4"]);
     let (build, test, _) = commands_of(&[("cart.py", ""), ("test_cart.py", "import unittest")]);
     assert_eq!((build.len(), test), (0, vec!["python3 -m unittest discover <- test_cart.py:1".to_string()]));
+}
+
+// covers: R6, P4
+#[test]
+fn unittest_runs_files_whose_name_only_begins_with_test() {
+    let case = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n";
+    let (_, test, _) = commands_of(&[("shop/tests.py", case), ("lib/testing.py", "x = 1\n")]);
+    assert_eq!(test, ["python3 -m unittest discover -s shop <- shop/tests.py:1"]);
 }
 
 // covers: R6

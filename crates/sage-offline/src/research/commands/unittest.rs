@@ -38,13 +38,22 @@ pub(super) fn is_test(name: &str) -> bool {
     name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
 }
 
+/// unittest takes `tests.py` and `testcart.py` as well; not each of them has tests.
+fn is_found(name: &str) -> bool {
+    name.starts_with("test") && name.ends_with(".py")
+}
+
 /// Of the test files below a place, but for those of projects of their own.
 pub(super) fn tests(place: &Place) -> Option<Tests> {
     let start = place.path("");
     let mut found: Option<Tests> = None;
-    for file in place.tree.files.iter().filter(|file| is_test(file.name())) {
+    for file in place.tree.files.iter().filter(|file| is_test(file.name()) || is_found(file.name())) {
         let Some(rest) = file.path.strip_prefix(&start) else { continue };
         if is_aside(rest) || belongs_elsewhere(place, rest) {
+            continue;
+        }
+        let text = place.tree.text(file).unwrap_or_default();
+        if !is_test(file.name()) && !text.contains("TestCase)") {
             continue;
         }
         let tests = found.get_or_insert_with(|| Tests {
@@ -52,7 +61,6 @@ pub(super) fn tests(place: &Place) -> Option<Tests> {
             needs_pytest: None,
             calls: BTreeSet::new(),
         });
-        let text = place.tree.text(file).unwrap_or_default();
         if tests.needs_pytest.is_none() && is_for_pytest(&text) {
             tests.needs_pytest = Some(rest.to_string());
         }

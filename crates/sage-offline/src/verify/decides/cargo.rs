@@ -4,7 +4,8 @@ use toml::{Table, Value};
 
 use super::Gather;
 
-const SETTINGS: &[&str] = &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"];
+const SETTINGS: &[&str] =
+    &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml", "rust-toolchain.toml", "rust-toolchain"];
 
 impl Gather<'_> {
     pub(super) fn cargo(&mut self, folder: &str) {
@@ -33,8 +34,10 @@ fn facts(table: &Table) -> (Vec<String>, Vec<String>) {
     });
     for (kind, target) in lib.chain(many) {
         let name = target.get("name").and_then(Value::as_str).unwrap_or_default();
+        let path = target.get("path").and_then(Value::as_str);
         if kind == "test" {
             keep.push(format!("test {name}"));
+            bar.extend(path.map(|path| format!("test {name} {path}")));
         }
         for switch in ["test", "doctest", "harness"] {
             if target.get(switch) == Some(&Value::Boolean(false)) {

@@ -15,6 +15,10 @@ const OFF: &[&str] = &[
     "filter",
     "failonno",
     "failifno",
+    "<include",
+    "<groups>",
+    "<test>",
+    "testsourcedirectory",
 ];
 const BUILD_FILES: &[&str] = &["pom.xml", "build.gradle", "build.gradle.kts"];
 const MODULES: &[&str] = &["pom.xml", "settings.gradle", "settings.gradle.kts"];

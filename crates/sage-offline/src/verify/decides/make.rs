@@ -2,7 +2,7 @@
 
 use super::{Gather, MAX_DEPTH};
 use crate::research::{JUSTFILES, MAKEFILES, recipe_of};
-use crate::shell::{Words, base, joined_path};
+use crate::shell::{Variables, Words, base, joined_path};
 
 impl Gather<'_> {
     pub(super) fn make(&mut self, folder: &str, words: &Words, depth: usize) {
@@ -18,10 +18,19 @@ impl Gather<'_> {
             return;
         };
         let text = self.included(&folder, &path, depth);
+        let variables = Variables::of_make(&text);
+        if base(&words[0]) == "just" && text.lines().any(|line| line.trim().starts_with("set dotenv-load")) {
+            self.whole(&joined_path(&folder, ".env"));
+        }
         let is_target = |word: &&String| !word.starts_with('-') && !word.contains('=');
         for target in words[1..].iter().filter(is_target) {
-            for line in recipe_of(&text, target).lines().filter(|line| line.starts_with([' ', '\t'])) {
-                self.script(&folder, line, depth + 1);
+            for line in recipe_of(&text, target).lines() {
+                if line.starts_with([' ', '\t']) {
+                    self.script(&folder, &variables.resolve(line), depth + 1);
+                } else if line.contains("$(") && line.contains(':') {
+                    // What it needs is made by rules that are not looked for.
+                    self.opaque.get_or_insert_with(|| line.to_string());
+                }
             }
         }
     }
@@ -30,13 +39,16 @@ impl Gather<'_> {
     fn included(&mut self, folder: &str, path: &str, depth: usize) -> String {
         let Some(mut text) = self.text(path).filter(|_| depth < MAX_DEPTH) else { return String::new() };
         self.whole(path);
+        let variables = Variables::of_make(&text);
         let mut more = Vec::new();
         for line in text.lines() {
             let mut words = line.trim_start_matches('-').split_whitespace();
             if !matches!(words.next(), Some("include" | "sinclude" | "import" | "import?" | "mod")) {
                 continue;
             }
-            more.extend(words.flat_map(|word| self.matching(folder, word.trim_matches(['\'', '"']))));
+            let named = variables.resolve(&words.collect::<Vec<_>>().join(" "));
+            let names = named.split([' ', '(', ')']).filter(|word| !word.is_empty() && *word != "$");
+            more.extend(names.flat_map(|word| self.matching(folder, word.trim_matches(['\'', '"']))));
         }
         for path in more {
             if self.seen.insert(format!("include {path}")) {

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use super::baseline;
 use crate::plain;
-use crate::shell::{self, Words, joined_path};
+use crate::shell::{self, Variables, Words, joined_path};
 use crate::walk::Tree;
 
 /// Larger files are not written by people.
@@ -46,6 +46,9 @@ pub struct Facts {
     /// What nobody may add.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     bar: BTreeSet<String>,
+    /// The order of the lines of a whole file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    order: String,
 }
 
 impl Facts {
@@ -63,13 +66,48 @@ impl Facts {
         self.bar.insert(hash(fact.as_ref()));
     }
 
-    fn is_empty(&self) -> bool {
-        self.keep.is_empty() && self.bar.is_empty()
+    /// All of a text, line by line: a person and a run may each change some of them.
+    fn fix_lines(&mut self, text: &str) {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for line in text.lines().map(str::trim_end) {
+            let again = seen.entry(line).or_insert(0);
+            *again += 1;
+            self.fix(format!("{again} {line}"));
+        }
+        self.order = hash(text.as_bytes());
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keep.is_empty() && self.bar.is_empty() && self.order.is_empty()
     }
 
     /// Whether what is there now decides otherwise.
     fn differs(&self, now: &Facts) -> bool {
-        !self.keep.is_subset(&now.keep) || !now.bar.is_subset(&self.bar)
+        let lines = !self.keep.is_subset(&now.keep) || !now.bar.is_subset(&self.bar);
+        lines || self.keep == now.keep && self.order != now.order
+    }
+
+    /// Takes over what is different between `left` and `now`, but for what is different between the two of `others`.
+    pub fn follow(&mut self, left: &Facts, now: &Facts, others: &[(Facts, Facts)]) {
+        let delta = |own: &mut BTreeSet<String>, of: fn(&Facts) -> &BTreeSet<String>| {
+            let theirs = |from: fn(&(Facts, Facts)) -> (&Facts, &Facts), fact: &String| {
+                others
+                    .iter()
+                    .map(from)
+                    .any(|(some, other)| of(some).contains(fact) && !of(other).contains(fact))
+            };
+            let added = of(now).difference(of(left)).filter(|fact| !theirs(|it| (&it.1, &it.0), fact));
+            let removed = of(left).difference(of(now)).filter(|fact| !theirs(|it| (&it.0, &it.1), fact));
+            let removed: Vec<&String> = removed.collect();
+            own.extend(added.cloned());
+            own.retain(|fact| !removed.contains(&fact));
+        };
+        let only_order = self.order != left.order && (&self.keep, &self.bar) == (&left.keep, &left.bar);
+        delta(&mut self.keep, |facts| &facts.keep);
+        delta(&mut self.bar, |facts| &facts.bar);
+        if !only_order {
+            self.order.clone_from(&now.order);
+        }
     }
 }
 
@@ -85,12 +123,20 @@ pub fn changed(then: &Decides, now: &Decides) -> Vec<String> {
     then.iter().filter(is_gone).map(|(path, _)| path.clone()).collect()
 }
 
+/// What decides about a command line.
+#[derive(Debug)]
+pub struct Followed {
+    pub decides: Decides,
+    /// A command on the way that starts something which is not known before it runs.
+    pub opaque: Option<String>,
+}
+
 /// What decides about a command line that runs in a folder.
-pub fn of(tree: &Tree, folder: &str, line: &str) -> Decides {
-    let mut gather = Gather { tree, found: Decides::new(), seen: BTreeSet::new() };
+pub fn of(tree: &Tree, folder: &str, line: &str) -> Followed {
+    let mut gather = Gather { tree, found: Decides::new(), seen: BTreeSet::new(), opaque: None };
     gather.script(folder, line, 0);
     gather.found.retain(|_, facts| !facts.is_empty());
-    gather.found
+    Followed { decides: gather.found, opaque: gather.opaque }
 }
 
 struct Gather<'a> {
@@ -98,10 +144,12 @@ struct Gather<'a> {
     found: Decides,
     /// Commands and files that were followed.
     seen: BTreeSet<String>,
+    opaque: Option<String>,
 }
 
 impl Gather<'_> {
     fn script(&mut self, folder: &str, text: &str, depth: usize) {
+        self.opaque = self.opaque.take().or_else(|| shell::opaque(text));
         for (folder, words) in shell::placed(text, folder) {
             let key = format!("{folder}: {}", words.join(" "));
             if depth < MAX_DEPTH && self.seen.insert(key) {
@@ -134,10 +182,12 @@ impl Gather<'_> {
             let after_option = at > 0 && words[at - 1].starts_with('-');
             let given = word.strip_prefix('-').and_then(|word| word.split_once('=')).map(|(_, value)| value);
             let is_program = at == 0 && word.contains('/');
-            let is_script = at > 0 && is_first && is_interpreter(&words[0]) && !word.starts_with('-');
+            let is_script = at > 0 && is_first && shell::is_interpreter(&words[0]) && !word.starts_with('-');
             is_first &= at == 0 || word.starts_with('-');
             if let Some(value) = given {
                 self.named(folder, value, depth);
+            } else if is_script && shell::base(&words[0]) == "node" {
+                self.named(folder, &self.module(folder, word), depth);
             } else if is_program || is_script || after_option {
                 self.named(folder, word, depth);
             }
@@ -149,9 +199,18 @@ impl Gather<'_> {
         let Some(text) = self.text(&path).filter(|text| !is_work(&path, text)) else { return };
         self.whole(&path);
         let is_script = path.ends_with(".sh") || text.lines().next().is_some_and(is_shell_line);
-        if is_script && self.seen.insert(path) {
+        if is_script && self.seen.insert(path.clone()) {
+            let home = path.rsplit_once('/').map_or("", |(home, _)| home);
+            let text = Variables::of_script(&text, home).resolve(&text);
             self.script(folder, &text, depth + 1);
         }
+    }
+
+    /// `node ./run` is `run.js`, and `node .` is `index.js`.
+    fn module(&self, folder: &str, word: &str) -> String {
+        let is_file = |word: &String| self.tree.root.join(joined_path(folder, word)).is_file();
+        let known = [word.to_string(), format!("{word}.js"), format!("{word}/index.js")];
+        known.into_iter().find(is_file).unwrap_or_default()
     }
 
     /// A file of the project, if it is one that people write.
@@ -166,7 +225,7 @@ impl Gather<'_> {
     /// All of a file matters.
     fn whole(&mut self, path: &str) {
         if let Some(text) = self.text(path) {
-            self.facts(path).fix(text);
+            self.facts(path).fix_lines(&text);
         }
     }
 
@@ -199,12 +258,6 @@ impl Gather<'_> {
             self.facts(path).fix(content);
         }
     }
-}
-
-fn is_interpreter(program: &str) -> bool {
-    let program = shell::base(program);
-    let known = ["node", "tsx", "ts-node", "deno", "bun", "ruby", "perl", "php", "source", ".", "Rscript"];
-    shell::is_shell(program) || program.starts_with("python") || known.contains(&program)
 }
 
 fn is_shell_line(line: &str) -> bool {

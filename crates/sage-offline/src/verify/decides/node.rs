@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::Gather;
+use super::{Gather, is_work};
 use crate::shell::{self, Words, base, joined_path};
 
 /// Settings of the tools themselves.
@@ -31,7 +31,9 @@ impl Gather<'_> {
         self.whole_of(folder, SETTINGS);
         for name in CONFIGS {
             for ending in ENDINGS {
-                self.whole(&joined_path(folder, &format!("{name}.{ending}")));
+                let path = joined_path(folder, &format!("{name}.{ending}"));
+                self.whole(&path);
+                self.required(folder, &path);
             }
         }
         self.vite(folder);
@@ -41,6 +43,19 @@ impl Gather<'_> {
             for path in self.below(folder, "package.json") {
                 let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
                 self.scripts(folder, &|name| name == "test" || named.contains(name), depth);
+            }
+        }
+    }
+
+    /// Files of the project that settings load.
+    fn required(&mut self, folder: &str, path: &str) {
+        let text = self.text(path).unwrap_or_default();
+        let quoted = text.split(['"', '\'', '`']).skip(1).step_by(2);
+        let named = quoted.filter(|word| word.starts_with('.') || word.starts_with("<rootDir>/"));
+        for word in named.map(|word| word.trim_start_matches("<rootDir>/")) {
+            let file = joined_path(folder, &self.module(folder, word));
+            if self.text(&file).is_some_and(|text| !is_work(&file, &text)) {
+                self.whole(&file);
             }
         }
     }
@@ -69,6 +84,9 @@ impl Gather<'_> {
             let body = scripts[name].as_str().unwrap_or_default();
             self.facts(&path).fix(format!("{name}={body}"));
             self.script(folder, body, depth + 1);
+            for program in shell::commands(body).iter().filter_map(|words| words.first()) {
+                self.program(&joined_path(folder, &format!("node_modules/.bin/{program}")));
+            }
         }
     }
 }

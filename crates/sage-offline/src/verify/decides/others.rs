@@ -20,10 +20,11 @@ impl Gather<'_> {
         };
         self.whole_of(folder, files);
         if ["cmake", "ctest"].contains(&program) {
-            let tests = |line: &str| {
-                ["add_test", "discover_tests", "enable_testing"].iter().any(|word| line.contains(word))
-            };
-            self.lines(folder, &["CMakeLists.txt"], &tests, true);
+            let any = |words: &[&str], line: &str| words.iter().any(|word| line.contains(word));
+            let tests = ["add_test", "discover_tests", "enable_testing", "add_subdirectory"];
+            self.lines(folder, &["CMakeLists.txt"], &|line| any(&tests, line), true);
+            let off = ["will_fail", "disabled", "ctest_custom", "return("];
+            self.lines(folder, &["CMakeLists.txt"], &|line| any(&off, line), false);
         }
     }
 }

@@ -59,9 +59,37 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         let line = line.trim();
         let nextest = line.starts_with("Summary [") && line.contains(" run: ");
         (line.starts_with("test result: ") || nextest).then(|| {
-            let failed = number_before(line, "failed").unwrap_or(0);
-            Counts { ran: number_before(line, "passed").unwrap_or(0) + failed, failed }
+            let of = |word: &str| number_before(line, word).unwrap_or(0);
+            let timed_out =
+                line.split_once(" timed out").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
+            let failed = of("failed") + timed_out.unwrap_or(0);
+            Counts::new(
+                of("passed") + failed,
+                failed,
+                of("ignored") + if nextest { of("skipped") } else { 0 },
+            )
         })
     };
     lines.iter().filter_map(count).reduce(Counts::plus)
+}
+
+/// `test cart::tests::adds ... ok`, and nextest's `PASS [   0.005s] (1/3) shop cart::tests::adds`.
+pub fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let told = lines.iter().map(|line| line.trim()).take_while(|line| !line.starts_with("Summary ["));
+    told.filter_map(name).collect()
+}
+
+fn name(line: &str) -> Option<&str> {
+    let name = match line.strip_prefix("test ") {
+        Some(rest) => {
+            let name = rest.strip_suffix(" ... ok").or_else(|| rest.strip_suffix(" ... FAILED"))?;
+            // A test of the documentation moves with its line.
+            name.split(" (line ").next().unwrap_or(name)
+        }
+        None => {
+            let rest = line.strip_prefix("PASS [").or_else(|| line.strip_prefix("FAIL ["))?;
+            rest.contains("s]").then(|| rest.split_whitespace().last())??
+        }
+    };
+    Some(if name.contains(".rs - ") { name } else { name.rsplit("::").next().unwrap_or(name) })
 }

@@ -38,13 +38,34 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
     let count = |start: &str| lines.iter().filter(|line| line.trim_start().starts_with(start)).count();
     let (passed, failed) =
         (count("--- PASS: ") + events(lines, "pass"), count("--- FAIL: ") + events(lines, "fail"));
+    let aside = count("--- SKIP: ") + events(lines, "skip");
     if passed + failed > 0 {
         // Without `-v` only failures have a line: how many passed is not known.
-        return (passed > 0).then_some(Counts { ran: passed + failed, failed });
+        return (passed > 0).then_some(Counts::new(passed + failed, failed, aside));
+    }
+    if aside > 0 {
+        return Some(Counts::new(0, 0, aside));
     }
     let tested = tested(lines) || lines.iter().any(|line| line.starts_with("FAIL"));
     let none = lines.iter().filter(|line| is_empty(line)).any(|line| line.starts_with(['?', 'o', '\t']));
     (none && !tested).then_some(Counts::default())
+}
+
+/// `--- PASS: TestTotal (0.00s)`: one for each of its parts, too.
+pub fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let name = |line: &&'a str| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("--- PASS: ").or_else(|| line.strip_prefix("--- FAIL: "))?;
+        rest.split([' ', '/']).next()
+    };
+    lines.iter().filter_map(name).collect()
+}
+
+/// Packages whose tests passed or failed.
+pub fn packages(lines: &[&str]) -> usize {
+    let ended =
+        |line: &&&str| line.starts_with("ok  \t") || line.starts_with("ok\t") || line.starts_with("FAIL\t");
+    lines.iter().filter(|line| ended(line) && !is_empty(line)).count()
 }
 
 /// `go test -json`: `{"Action":"pass","Package":"x","Test":"TestA"}`

@@ -34,15 +34,15 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         });
         let mut next = || numbers.next().unwrap_or(0);
         let (ran, failures, errors, skipped) = (next(), next(), next(), next());
-        Some(Counts { ran: ran.saturating_sub(skipped), failed: failures + errors })
+        Some(Counts::new(ran.saturating_sub(skipped), failures + errors, skipped))
     };
     lines.iter().filter_map(count).reduce(Counts::plus)
 }
 
 /// `> Task :app:test`: Gradle ran the tests of a project, or has nothing to add since it did (`UP-TO-DATE`). Those
 /// without tests, and those that were switched off, are marked.
-pub fn tested(lines: &[&str]) -> bool {
-    let is_it = |line: &&str| {
+pub fn tasks(lines: &[&str]) -> usize {
+    let is_it = |line: &&&str| {
         let Some(task) = line.trim().strip_prefix("> Task :") else { return false };
         let (path, mark) = task.split_once(' ').unwrap_or((task, ""));
         let name = path.rsplit(':').next().unwrap_or(path);
@@ -51,5 +51,5 @@ pub fn tested(lines: &[&str]) -> bool {
             || name.starts_with("test") && name.ends_with("UnitTest");
         tests && ["", "UP-TO-DATE", "FROM-CACHE"].contains(&mark)
     };
-    lines.iter().any(is_it)
+    lines.iter().filter(is_it).count()
 }

@@ -35,12 +35,24 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub ran: usize,
+    /// With errors outside of tests.
     pub failed: usize,
+    /// Skipped, ignored, expected to fail, left for later: none of them ran.
+    pub aside: usize,
 }
 
 impl Counts {
+    pub fn new(ran: usize, failed: usize, aside: usize) -> Counts {
+        Counts { ran, failed, aside }
+    }
+
+    /// Something ran, or broke before it could.
+    pub fn any(&self) -> bool {
+        self.ran + self.failed > 0
+    }
+
     pub fn plus(self, other: Counts) -> Counts {
-        Counts { ran: self.ran + other.ran, failed: self.failed + other.failed }
+        Counts::new(self.ran + other.ran, self.failed + other.failed, self.aside + other.aside)
     }
 }
 
@@ -92,7 +104,21 @@ pub fn counts(output: &str) -> Option<Counts> {
 /// Whether the output shows that a test ran. Go and Gradle say so without a number.
 pub fn shows_tests(output: &str) -> bool {
     let lines: Vec<&str> = output.lines().collect();
-    counts(output).is_some_and(|counts| counts.ran > 0) || go::tested(&lines) || jvm::tested(&lines)
+    counts(output).is_some_and(|counts| counts.any()) || go::tested(&lines) || jvm::tasks(&lines) > 0
+}
+
+/// Names of the tests that ran, where the output has them: functions without their module, texts without their suite.
+/// A test that was moved is still the same.
+pub fn names(output: &str) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().collect();
+    let families = [cargo::names, python::names, node::names, go::names];
+    families.iter().flat_map(|family| family(&lines)).map(str::to_string).collect()
+}
+
+/// Packages of Go and tasks of Gradle that ran tests, where nothing else is told.
+pub fn units(output: &str) -> usize {
+    let lines: Vec<&str> = output.lines().collect();
+    go::packages(&lines) + jvm::tasks(&lines)
 }
 
 fn shortened(text: &str) -> String {

@@ -82,8 +82,9 @@ fn mocha(line: &str) -> Option<Counts> {
     let (number, rest) = line.split_once(' ')?;
     let number = number.parse().ok()?;
     match rest.split(' ').next()? {
-        "passing" | "pass" => Some(Counts { ran: number, failed: 0 }),
-        "failing" | "fail" => Some(Counts { ran: number, failed: number }),
+        "passing" | "pass" => Some(Counts::new(number, 0, 0)),
+        "failing" | "fail" => Some(Counts::new(number, number, 0)),
+        "pending" | "skip" if !rest.contains(' ') => Some(Counts::new(0, 0, number)),
         _ => None,
     }
 }
@@ -97,13 +98,15 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
         if let Some(rest) = after(line, &["Test Suites:", "Test Files  "]) {
             suites += number_before(rest, "failed").unwrap_or(0);
         } else if let Some(rest) = after(line, &["Tests:", "Tests  "]).filter(|rest| says_tests(rest)) {
-            let failed = number_before(rest, "failed").unwrap_or(0).max(std::mem::take(&mut suites));
-            found.push(Counts { ran: number_before(rest, "passed").unwrap_or(0) + failed, failed });
+            let of = |word: &str| number_before(rest, word).unwrap_or(0);
+            let failed = of("failed").max(std::mem::take(&mut suites));
+            let aside = of("skipped") + of("todo") + of("pending");
+            found.push(Counts::new(of("passed") + failed, failed, aside));
         } else if let Some(more) = mocha(line) {
             found.push(more);
         }
     }
-    found.extend((suites > 0).then_some(Counts { ran: suites, failed: suites }));
+    found.extend((suites > 0).then_some(Counts::new(suites, suites, 0)));
     found.extend(node(lines).or_else(|| plain_tap(lines)));
     found.into_iter().reduce(Counts::plus)
 }
@@ -120,25 +123,28 @@ fn after<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {
 
 /// The sums of `node --test`, one block for each time it ran. A file without tests counts as a test there.
 fn node(lines: &[&str]) -> Option<Counts> {
-    let (mut counts, mut aside): (Option<Counts>, usize) = (None, 0);
+    let (mut counts, mut empty): (Option<Counts>, usize) = (None, 0);
     for (at, line) in lines.iter().map(|line| line.trim_start()).enumerate() {
         // The tests of a file stand above it, further in.
         let is_empty = at == 0 || !lines[at - 1].starts_with("    ");
-        aside += usize::from(is_empty && is_file(line));
+        empty += usize::from(is_empty && is_file(line));
         let Some(rest) = after(line, &["# ", "ℹ "]) else { continue };
         let number =
             |word: &str| rest.strip_prefix(word).and_then(|number| number.trim().parse::<usize>().ok());
         if let Some(ran) = number("tests ") {
-            counts = Some(Counts { ran, failed: 0 }.plus(counts.unwrap_or_default()));
+            counts = Some(Counts::new(ran, 0, 0).plus(counts.unwrap_or_default()));
         } else if let (Some(failed), Some(counts)) =
             (number("fail ").or_else(|| number("cancelled ")), counts.as_mut())
         {
             counts.failed += failed;
-        } else if let Some(skipped) = number("skipped ").or_else(|| number("todo ")) {
-            aside += skipped;
+        } else if let (Some(skipped), Some(counts)) =
+            (number("skipped ").or_else(|| number("todo ")), counts.as_mut())
+        {
+            counts.aside += skipped;
         }
     }
-    counts.map(|counts| Counts { ran: counts.ran.saturating_sub(aside).max(counts.failed), ..counts })
+    let ran = |counts: &Counts| counts.ran.saturating_sub(counts.aside + empty).max(counts.failed);
+    counts.map(|counts| Counts { ran: ran(&counts), ..counts })
 }
 
 /// `ok 2 - /project/empty.test.js` or `✔ empty.test.js (35ms)`
@@ -159,8 +165,58 @@ fn plain_tap(lines: &[&str]) -> Option<Counts> {
             Some(rest) => (1, rest),
             None => (0, line.strip_prefix("ok ")?),
         };
-        let number = rest.split(' ').next().and_then(|number| number.parse::<usize>().ok());
-        number.filter(|_| !is_aside(rest)).map(|_| Counts { ran: 1, failed })
+        rest.split(' ').next().and_then(|number| number.parse::<usize>().ok())?;
+        Some(if is_aside(rest) { Counts::new(0, 0, 1) } else { Counts::new(1, failed, 0) })
     };
     Some(lines.iter().filter_map(test).fold(Counts::default(), Counts::plus))
+}
+
+/// Marks of a test that passed or failed, before its name.
+const MARKS: &[&str] = &["✔ ", "✓ ", "√ ", "✖ ", "✕ ", "✗ ", "× "];
+
+/// TAP's `ok 1 - adds up`; else `✔ adds up (1.2ms)` of node, mocha, jest and vitest, and mocha's `1) adds up`.
+pub fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let found: Vec<&str> = (0..lines.len()).filter_map(|at| tap_name(at, lines)).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    // What failed is listed once more at the end.
+    let again = |line: &&&str| line.trim() == "✖ failing tests:" || mocha(line.trim()).is_some();
+    lines.iter().take_while(|line| !again(line)).filter_map(|line| marked(line)).collect()
+}
+
+fn tap_name<'a>(at: usize, lines: &[&'a str]) -> Option<&'a str> {
+    let line = lines[at].trim_start();
+    let rest = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok "))?;
+    let (number, name) = rest.split_once(' ')?;
+    number.parse::<usize>().ok()?;
+    // A suite is no test; what it is stands below it.
+    let below =
+        lines[at + 1..].iter().map(|line| line.trim()).take_while(|line| !line.is_empty() && *line != "...");
+    let is_suite = below.take(TAP_FIELDS).any(|line| line == "type: 'suite'");
+    (!is_suite && !is_aside(name) && !is_file(line)).then(|| name.trim_start_matches("- ").trim())
+}
+
+/// More lines than node writes below a test that passed.
+const TAP_FIELDS: usize = 8;
+
+fn marked(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let numbered = || {
+        let (number, name) = line.split_once(") ")?;
+        number.parse::<usize>().ok().map(|_| name)
+    };
+    let name = MARKS.iter().find_map(|mark| line.strip_prefix(mark)).or_else(numbered)?;
+    let name = name
+        .rsplit_once(" (")
+        .filter(|(_, time)| is_time(time.trim_end_matches(')')))
+        .map_or(name, |it| it.0);
+    let name = name.rsplit_once(' ').filter(|(_, time)| is_time(time)).map_or(name, |it| it.0);
+    Some(name.rsplit(" > ").next().unwrap_or(name).trim())
+}
+
+/// `1.2ms`, `3 ms`, `1s`
+fn is_time(text: &str) -> bool {
+    let number = text.strip_suffix("ms").or_else(|| text.strip_suffix('s'));
+    number.is_some_and(|number| number.trim_end().parse::<f64>().is_ok())
 }

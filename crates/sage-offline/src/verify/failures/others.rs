@@ -27,12 +27,13 @@ pub fn ok_lines(lines: &[&str]) -> Option<Counts> {
             || numbered("not ok ")
             || ends(&[" ... FAIL", " ... FAILED", " ... not ok"])
         {
-            return Some(Counts { ran: 1, failed: 1 });
+            return Some(Counts::new(1, 1, 0));
         }
         let passed = named(&["PASS: ", "[PASS] ", "PASSED: ", "ok - "])
             || numbered("ok ")
             || ends(&[" ... ok", " ... PASS", " ... PASSED"]);
-        (passed && !line.to_lowercase().contains("# skip")).then_some(Counts { ran: 1, failed: 0 })
+        let aside = line.to_lowercase().contains("# skip");
+        passed.then(|| if aside { Counts::new(0, 0, 1) } else { Counts::new(1, 0, 0) })
     };
     lines.iter().filter_map(count).reduce(Counts::plus)
 }
@@ -62,11 +63,12 @@ const READERS: &[Read] = &[
     check,
     parentheses,
     alcotest,
+    clojure,
     passed,
 ];
 
 fn counted(ran: usize, failed: usize, aside: usize) -> Option<Counts> {
-    Some(Counts { ran: ran.saturating_sub(aside).max(failed), failed })
+    Some(Counts::new(ran.saturating_sub(aside).max(failed), failed, aside))
 }
 
 /// The number before the first of these words that has one.
@@ -95,7 +97,7 @@ fn listed(line: &str) -> Option<Counts> {
         .iter()
         .find_map(|word| number_before(&line, word))?;
     ["failures", "failure"].iter().find_map(|word| number_before(&line, word))?;
-    let failed = before(&line, &["failures", "failure"]) + before(&line, &["errors", "error"]);
+    let failed = before(&line, &["failures", "failure"]) + before(&line, &["errors", "error", "invalid"]);
     let aside = before(&line, &["skips", "skip", "skipped"])
         + before(&line, &["pendings", "pending"])
         + before(&line, &["omissions", "excluded", "ignored"]);
@@ -106,7 +108,12 @@ fn listed(line: &str) -> Option<Counts> {
 fn deno(line: &str) -> Option<Counts> {
     let rest = line.strip_prefix("ok | ").or_else(|| line.strip_prefix("FAILED | "))?;
     let failed = before(rest, &["failed"]);
-    counted(number_before(rest, "passed")? + failed, failed, 0)
+    plus_aside(number_before(rest, "passed")? + failed, failed, before(rest, &["ignored"]))
+}
+
+/// Where those that were left aside are not among those that ran.
+fn plus_aside(ran: usize, failed: usize, aside: usize) -> Option<Counts> {
+    Some(Counts::new(ran, failed, aside))
 }
 
 /// `67% tests passed, 1 tests failed out of 3`
@@ -142,7 +149,7 @@ fn dart(line: &str) -> Option<Counts> {
     let (facts, _) = line.split_once(": ").filter(|_| ends)?;
     let of = |sign: char| facts.split(' ').find_map(|part| part.strip_prefix(sign)?.parse::<usize>().ok());
     let failed = of('-').unwrap_or(0);
-    counted(of('+')? + failed, failed, 0)
+    plus_aside(of('+')? + failed, failed, of('~').unwrap_or(0))
 }
 
 /// tasty, Zig and EUnit: `All 3 tests passed`; tasty: `1 out of 3 tests failed`; Zig: `2 passed; 1 skipped; 0 failed.`;
@@ -150,7 +157,7 @@ fn dart(line: &str) -> Option<Counts> {
 fn all_passed(line: &str) -> Option<Counts> {
     if let Some(rest) = line.strip_prefix("All ") {
         let count = rest.split(' ').next()?.parse().ok()?;
-        return rest.contains(" passed").then_some(Counts { ran: count, failed: 0 });
+        return rest.contains(" passed").then_some(Counts::new(count, 0, 0));
     }
     if let Some((failed, rest)) =
         line.split_once(" out of ").filter(|(_, rest)| rest.contains(" tests failed"))
@@ -167,8 +174,8 @@ fn all_passed(line: &str) -> Option<Counts> {
         return counted(all, all.saturating_sub(passed), 0);
     }
     let zig = line.contains(" passed; ") && line.ends_with(" failed.");
-    zig.then(|| counted(before(line, &["passed"]) + before(line, &["failed"]), before(line, &["failed"]), 0))
-        .flatten()
+    let of = |word: &str| before(line, &[word]);
+    zig.then(|| Counts::new(of("passed") + of("failed"), of("failed"), of("skipped")))
 }
 
 /// `Files=2, Tests=3,  0 wallclock secs`
@@ -182,30 +189,32 @@ fn busted(line: &str) -> Option<Counts> {
     let good = number_before(line, "successes").or_else(|| number_before(line, "success"));
     let good = good.filter(|_| line.contains(" / "))?;
     let failed = before(line, &["failures", "failure"]) + before(line, &["errors", "error"]);
-    counted(good + failed, failed, 0)
+    plus_aside(good + failed, failed, before(line, &["pending"]))
 }
 
 /// `Ok:                 3` and `Fail:               0`
 fn meson(line: &str) -> Option<Counts> {
     let number = |start: &str| line.strip_prefix(start)?.strip_prefix("  ")?.trim().parse::<usize>().ok();
-    let passed = number("Ok:").map(|ran| Counts { ran, failed: 0 });
-    passed.or_else(|| number("Fail:").or_else(|| number("Timeout:")).map(|n| Counts { ran: n, failed: n }))
+    let passed = number("Ok:").map(|ran| Counts::new(ran, 0, 0));
+    let failed = ["Fail:", "Timeout:", "Unexpected Pass:"].iter().find_map(|word| number(word));
+    let aside = ["Skipped:", "Expected Fail:"].iter().find_map(|word| number(word));
+    passed.or(failed.map(|n| Counts::new(n, n, 0))).or(aside.map(|n| Counts::new(0, 0, n)))
 }
 
 /// `# PASS:  3`, `# FAIL:  0`, `# ERROR: 0`
 fn automake(line: &str) -> Option<Counts> {
     let number = |start: &str| line.strip_prefix(start)?.trim().parse::<usize>().ok();
-    let failed = || number("# FAIL:").or_else(|| number("# ERROR:"));
-    number("# PASS:")
-        .map(|ran| Counts { ran, failed: 0 })
-        .or_else(|| failed().map(|n| Counts { ran: n, failed: n }))
+    let failed = ["# FAIL:", "# ERROR:", "# XPASS:"].iter().find_map(|word| number(word));
+    let aside = ["# SKIP:", "# XFAIL:"].iter().find_map(|word| number(word));
+    let passed = number("# PASS:").map(|ran| Counts::new(ran, 0, 0));
+    passed.or(failed.map(|n| Counts::new(n, n, 0))).or(aside.map(|n| Counts::new(0, 0, n)))
 }
 
 /// `[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]`
 fn testthat(line: &str) -> Option<Counts> {
     line.starts_with("[ FAIL ").then_some(())?;
     let failed = after(line, "FAIL ")?;
-    counted(after(line, "PASS ")? + failed, failed, 0)
+    plus_aside(after(line, "PASS ")? + failed, failed, after(line, "SKIP ").unwrap_or(0))
 }
 
 /// `Passed: Total 3, Failed 0, Errors 0, Passed 3` and `Tests: succeeded 3, failed 0, canceled 0`.
@@ -231,7 +240,8 @@ fn bazel(line: &str) -> Option<Counts> {
 /// Check: `100%: Checks: 3, Failures: 0, Errors: 0`; Criterion: `Tested: 3 | Passing: 3 | Failing: 0`.
 fn check(line: &str) -> Option<Counts> {
     if line.contains("Tested: ") {
-        return counted(after(line, "Tested: ")?, after(line, "Failing: ")?, 0);
+        let failed = after(line, "Failing: ")? + after(line, "Crashing: ").unwrap_or(0);
+        return counted(after(line, "Tested: ")?, failed, 0);
     }
     let failed = after(line, "Failures: ")? + after(line, "Errors: ")?;
     counted(after(line, "Checks: ")?, failed, 0)
@@ -250,6 +260,12 @@ fn alcotest(line: &str) -> Option<Counts> {
     counted(ran, before(line, &["failures", "failure"]).min(ran), 0)
 }
 
+/// `1 failures, 0 errors.`, below `Ran 3 tests containing 5 assertions.`
+fn clojure(line: &str) -> Option<Counts> {
+    let (failures, errors) = line.strip_suffix(" errors.")?.split_once(" failures, ")?;
+    plus_aside(0, failures.parse::<usize>().ok()? + errors.parse::<usize>().ok()?, 0)
+}
+
 /// ava: `3 tests passed`; Playwright: `3 passed (1.2s)`; scripts: `3/4 tests passed`.
 fn passed(line: &str) -> Option<Counts> {
     let line = line.split(" (").next()?.trim_end_matches(['.', '!']);
@@ -261,8 +277,9 @@ fn passed(line: &str) -> Option<Counts> {
     }
     let number: usize = number.parse().ok()?;
     match rest {
-        "passed" => Some(Counts { ran: number, failed: 0 }),
-        "failed" => Some(Counts { ran: number, failed: number }),
+        "passed" | "flaky" => Some(Counts::new(number, 0, 0)),
+        "failed" | "interrupted" | "did not run" => Some(Counts::new(number, number, 0)),
+        "skipped" => Some(Counts::new(0, 0, number)),
         _ => None,
     }
 }
@@ -292,18 +309,20 @@ fn gtest(lines: &[&str]) -> Option<Counts> {
     for line in lines.iter().map(|line| line.trim()) {
         let number = |start: &str| line.strip_prefix(start)?.split(' ').next()?.parse::<usize>().ok();
         if let Some(ran) = number("[==========] ").filter(|_| line.contains(" ran.")) {
-            found = Some(Counts { ran, failed: 0 }.plus(found.unwrap_or_default()));
+            found = Some(Counts::new(ran, 0, 0).plus(found.unwrap_or_default()));
         }
         let Some(found) = found.as_mut().filter(|_| line.ends_with("listed below:")) else { continue };
         found.failed += number("[  FAILED  ] ").unwrap_or(0);
-        found.ran = found.ran.saturating_sub(number("[  SKIPPED ] ").unwrap_or(0));
+        let aside = number("[  SKIPPED ] ").unwrap_or(0);
+        found.ran = found.ran.saturating_sub(aside);
+        found.aside += aside;
     }
     found
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Counts, counts};
+    use super::super::counts;
 
     // covers: P4
     #[test]
@@ -374,7 +393,8 @@ mod tests {
             ),
         ];
         for (output, ran, failed) in outputs {
-            assert_eq!(counts(output), Some(Counts { ran, failed }), "{output}");
+            let counts = counts(output).map(|counts| (counts.ran, counts.failed));
+            assert_eq!(counts, Some((ran, failed)), "{output}");
         }
         for output in [
             "no tests yet",

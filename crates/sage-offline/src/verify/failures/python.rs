@@ -83,11 +83,13 @@ pub fn counts(lines: &[&str]) -> Option<Counts> {
     for line in lines {
         if let Some(ran) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test")) {
             let ran = ran.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-            counts = Some(Counts { ran, failed: 0 }.plus(counts.unwrap_or_default()));
-        } else if let (Some(rest), Some(counts)) = (line.strip_prefix("OK ("), counts.as_mut()) {
-            counts.ran = counts.ran.saturating_sub(aside(rest));
-        } else if let (Some(rest), Some(counts)) = (line.strip_prefix("FAILED ("), counts.as_mut()) {
-            counts.ran = counts.ran.saturating_sub(aside(rest));
+            counts = Some(Counts::new(ran, 0, 0).plus(counts.unwrap_or_default()));
+        } else if let (Some(rest), Some(counts)) =
+            (line.strip_prefix("OK (").or_else(|| line.strip_prefix("FAILED (")), counts.as_mut())
+        {
+            let aside = aside(rest);
+            counts.ran = counts.ran.saturating_sub(aside);
+            counts.aside += aside;
             counts.failed += of_facts(rest, &["failures=", "errors=", "unexpected successes="]);
         } else if let Some(more) = pytest(line) {
             counts = Some(more.plus(counts.unwrap_or_default()));
@@ -103,7 +105,7 @@ fn dots(line: &str) -> Option<Counts> {
     percent.trim().parse::<u8>().ok().filter(|_| signs.chars().all(|sign| ".sxXFE".contains(sign)))?;
     let count = |wanted: &str| signs.chars().filter(|sign| wanted.contains(*sign)).count();
     let failed = count("FE");
-    Some(Counts { ran: count(".") + failed, failed })
+    Some(Counts::new(count(".") + failed, failed, count("sxX")))
 }
 
 /// `=== 1 failed, 2 passed in 0.12s ===`, with `-q` without the rulers.
@@ -113,16 +115,48 @@ fn pytest(line: &str) -> Option<Counts> {
     if facts == "no tests ran" {
         return Some(Counts::default());
     }
-    let (mut ran, mut failed) = (0, 0);
+    let (mut ran, mut failed, mut aside) = (0, 0, 0);
     for fact in facts.split(", ") {
         let (number, word) = fact.split_once(' ')?;
         let number: usize = number.parse().ok()?;
         match word {
             "passed" => ran += number,
-            "failed" | "error" | "errors" => (ran, failed) = (ran + number, failed + number),
-            "skipped" | "deselected" | "xfailed" | "xpassed" | "warning" | "warnings" | "rerun" => {}
+            "failed" => (ran, failed) = (ran + number, failed + number),
+            // A test that passed may have one as well, after its end.
+            "error" | "errors" | "subtests failed" => failed += number,
+            "subtests passed" | "subtests skipped" => {}
+            "skipped" | "deselected" | "xfailed" | "xpassed" => aside += number,
+            "warning" | "warnings" | "rerun" => {}
             _ => return None,
         }
     }
-    Some(Counts { ran, failed })
+    Some(Counts::new(ran, failed, aside))
+}
+
+/// `PASSED tests/test_cart.py::CartTest::test_total[1]` of `pytest -rp`, and what `unittest -v` prints.
+pub fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let pytest = |line: &&'a str| {
+        let rest = line.strip_prefix("PASSED ").or_else(|| line.strip_prefix("FAILED "))?;
+        let test = rest.split(" - ").next().unwrap_or(rest);
+        let (_, name) = test.split('[').next().unwrap_or(test).rsplit_once("::")?;
+        Some(name.trim())
+    };
+    let mut found: Vec<&str> = lines.iter().filter_map(pytest).collect();
+    for (at, line) in lines.iter().enumerate() {
+        let Some((name, rest)) = begun(line) else { continue };
+        // Its description stands on a line of its own.
+        let ended = if rest.is_empty() { lines.get(at + 1).copied().unwrap_or_default() } else { rest };
+        let aside = [" ... skipped", " ... expected failure"].iter().any(|end| ended.contains(end));
+        found.extend((!aside).then_some(name));
+    }
+    found
+}
+
+/// `test_total (test_cart.CartTest.test_total) ... ok`
+fn begun(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.split_once(" (")?;
+    let (home, rest) = rest.split_once(')')?;
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let plain = is_word(name) && home.contains('.') && home.split('.').all(is_word);
+    (plain && (rest.is_empty() || rest.starts_with(" ..."))).then_some((name, rest))
 }

@@ -31,12 +31,13 @@ fn rspec(line: &str) -> Option<Counts> {
     let of = |words: [&str; 2]| words.iter().find_map(|word| number_before(rest, word)).unwrap_or(0);
     rest.contains(" failure").then_some(())?;
     let failed = of(["failure", "failures"]) + of(["error", "errors"]);
-    Some(Counts { ran: all.saturating_sub(of(["pending", "pending"])).max(failed), failed })
+    let aside = of(["pending", "pending"]);
+    Some(Counts::new(all.saturating_sub(aside).max(failed), failed, aside))
 }
 
 fn phpunit(line: &str) -> Option<Counts> {
     if let Some(rest) = line.strip_prefix("OK (").filter(|rest| rest.contains(" assertion")) {
-        return Some(Counts { ran: rest.split(' ').next()?.parse().ok()?, failed: 0 });
+        return Some(Counts::new(rest.split(' ').next()?.parse().ok()?, 0, 0));
     }
     line.starts_with("Tests: ").then_some(())?;
     let of = |name: &str| {
@@ -49,5 +50,5 @@ fn phpunit(line: &str) -> Option<Counts> {
     of("Assertions")?;
     let sum = |names: &[&str]| names.iter().filter_map(|name| of(name)).sum::<usize>();
     let (failed, aside) = (sum(&["Failures", "Errors"]), sum(&["Skipped", "Incomplete"]));
-    Some(Counts { ran: of("Tests")?.saturating_sub(aside).max(failed), failed })
+    Some(Counts::new(of("Tests")?.saturating_sub(aside).max(failed), failed, aside))
 }

@@ -194,6 +194,49 @@ fn what_a_named_command_runs_is_compared_as_well() {
 
 // covers: P4, R6
 #[test]
+fn another_change_of_a_person_does_not_excuse_that_of_a_run() {
+    let all = "test:\n\t@echo 2 passing\n";
+    let files = [("Makefile", all), ("cases/a.py", "def test_a(): pass\ndef test_b(): pass\n")];
+    let dir = project(&files);
+    let take = || Baseline::take(dir.path(), &[]).unwrap();
+    let check = |own: &Baseline| {
+        let before = Before::Known(Box::new(own.clone()));
+        crate::perform(&Request { before, ..request("test.run", &dir, json!({}), json!({})) })
+    };
+    let restore = || files.iter().for_each(|(path, text)| write(&dir, path, text));
+    // The run narrows the recipe and removes a test; the person adds a line and a test beside them.
+    for (path, by_run, by_person, why) in [
+        ("Makefile", "test:\n\t@echo 1 passing\n", "test:\n\t@echo 1 passing\n# x\n", "`Makefile`"),
+        ("cases/a.py", "def test_a(): pass\n", "def test_a(): pass\ndef test_c(): pass\n", "`test_b`"),
+    ] {
+        let mut own = take();
+        write(&dir, path, by_run);
+        let left = take();
+        write(&dir, path, by_person);
+        own.follow(&left, &take(), &[]);
+        let told = unknown(check(&own));
+        assert!(told.contains(why), "{told}");
+        restore();
+    }
+    // What another run changed is not a person's change.
+    let (began, left) = (take(), take());
+    write(&dir, "Makefile", "test:\n\t@echo 1 passing\n");
+    write(&dir, "cases/a.py", "def test_a(): pass\n");
+    let followed = |others: &[Stretch]| {
+        let mut own = began.clone();
+        own.follow(&left, &take(), others);
+        check(&own)
+    };
+    passed(followed(&[]));
+    let told = unknown(followed(&[Stretch { began: &began, left: &take() }]));
+    assert!(told.contains("`Makefile`"), "{told}");
+    write(&dir, "Makefile", all);
+    let told = unknown(followed(&[Stretch { began: &began, left: &take() }]));
+    assert!(told.contains("`test_b`"), "{told}");
+}
+
+// covers: P4, R6
+#[test]
 fn what_a_person_changed_while_the_run_stood_still_is_taken_over() {
     let dir = project(&[
         ("Makefile", "test:\n\t@echo 1 passing\n"),
@@ -206,7 +249,7 @@ fn what_a_person_changed_while_the_run_stood_still_is_taken_over() {
     let left = take();
     write(&dir, "Makefile", "test:\n\t@echo 2 passing\n");
     write(&dir, "cases/a.py", "");
-    own.follow(&left, &take());
+    own.follow(&left, &take(), &[]);
     let check = |named: Option<Vec<String>>| {
         let before = Before::Known(Box::new(own.clone()));
         crate::perform(&Request { before, named, ..request("test.run", &dir, json!({}), json!({})) })

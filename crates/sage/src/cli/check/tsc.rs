@@ -1,11 +1,11 @@
 //! The TypeScript compiler of the project or the machine, asked for types only.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
+use sage_agents::{Silent, Spec, ask};
 use sage_core::diagnostic::{Severity, Shown};
-use tokio::process::Command;
 
 use super::super::failure::Failure;
 
@@ -22,18 +22,22 @@ pub fn on_path() -> Option<PathBuf> {
 }
 
 pub async fn run(program: &Path, project: &Path, root: &Path) -> Result<Vec<Shown>, Failure> {
-    let mut command = Command::new(program);
-    command.arg("-p").arg(project).args(["--pretty", "false"]).current_dir(root);
-    command.stdin(Stdio::null()).kill_on_drop(true);
+    let words: [&OsStr; 4] = ["-p".as_ref(), project.as_os_str(), "--pretty".as_ref(), "false".as_ref()];
+    let spec = Spec::new(program, words, root);
     let name = program.display();
-    let output = tokio::time::timeout(PATIENCE, command.output()).await;
-    let output = output
-        .map_err(|_| Failure::failed(format!("`{name}` did not end within {} s", PATIENCE.as_secs())))?;
-    let output = output.map_err(|error| Failure::failed(format!("cannot run `{name}`: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let asked = tokio::task::spawn_blocking(move || ask(&spec, PATIENCE)).await;
+    let output = match asked {
+        Ok(Ok(said)) => said,
+        Ok(Err(Silent::Late(_))) => {
+            return Err(Failure::failed(format!("`{name}` did not end within {} s", PATIENCE.as_secs())));
+        }
+        Ok(Err(error)) => return Err(Failure::failed(format!("cannot run `{name}`: {error}"))),
+        Err(error) => return Err(Failure::failed(format!("cannot run `{name}`: {error}"))),
+    };
+    let text = output.text();
     let found: Vec<Shown> = text.lines().filter_map(read).take(MAX_ERRORS).collect();
     let known = text.contains(RETURN_AT_TOP);
-    if found.is_empty() && !output.status.success() && !known {
+    if found.is_empty() && !output.succeeded() && !known {
         let words: String =
             format!("{text}{}", String::from_utf8_lossy(&output.stderr)).chars().take(500).collect();
         return Err(Failure::failed(format!("`{name}` failed: {}", words.trim())));

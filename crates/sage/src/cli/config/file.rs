@@ -127,7 +127,7 @@ pub struct GcFile {
 }
 
 /// Milliseconds, or text such as `"10m"`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Time {
     Milliseconds(u64),
@@ -189,7 +189,7 @@ pub struct TargetFile {
     pub breaker: BreakerFile,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct BreakerFile {
     pub failures: Option<u32>,
@@ -201,14 +201,14 @@ pub struct BreakerFile {
     pub on: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatioFile {
     pub share: f64,
     pub minimum: Option<u32>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowFile {
     pub after: Time,

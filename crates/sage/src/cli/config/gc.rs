@@ -1,7 +1,7 @@
 //! `[gc]`: what is old, how many runs stay whatever their age, and how large all may be together.
 
 use super::Setting;
-use super::file::{File, Size, Time};
+use super::file::{File, GcFile, Size, Time};
 use super::picked::pick;
 use super::values::{bytes, time, wrong};
 use crate::cli::failure::Failure;
@@ -18,6 +18,20 @@ pub struct GcConfig {
     pub keep: usize,
     /// `None` does not look.
     pub max_bytes: Option<u64>,
+}
+
+/// Deletes nothing that the defaults would keep.
+pub(super) fn keep_at_least_the_defaults(given: &mut GcFile) {
+    let ms = |time: &Time| time_ms(time).unwrap_or(u64::MAX);
+    let usual = ms(&Time::Text(OLDER_THAN.into()));
+    given.older_than = given.older_than.take().filter(|time| ms(time) >= usual);
+    given.keep = given.keep.filter(|keep| *keep >= KEEP);
+    let size = |text: &str| bytes(text).ok().filter(|bytes| *bytes > 0).unwrap_or(u64::MAX);
+    given.max_size = given.max_size.take().filter(|most| size(&most.text()) >= size(MAX_SIZE));
+}
+
+fn time_ms(given: &Time) -> Option<u64> {
+    time("gc.olderThan", given).ok()
 }
 
 pub(super) fn of(settings: &mut Vec<Setting>, file: &File) -> Result<GcConfig, Failure> {

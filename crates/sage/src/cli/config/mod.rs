@@ -7,6 +7,7 @@ mod checks;
 mod encryption;
 mod file;
 mod gc;
+mod guarded;
 mod named;
 mod picked;
 mod pools;
@@ -83,6 +84,8 @@ pub struct Config {
     pub defined: Vec<Definition>,
     /// Those of them that have none: they are shown, and nothing else.
     pub untrusted: Vec<Definition>,
+    /// Settings among them: the file holds as if they were not in it.
+    pub ignored: Vec<Definition>,
     pub settings: Vec<Setting>,
 }
 
@@ -119,7 +122,8 @@ impl Config {
         Config::from(file, &written, root, trust)
     }
 
-    fn from(file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
+    fn from(mut file: File, written: &Value, root: &Path, trust: &Trust) -> Result<Config, Failure> {
+        let guarded = guarded::put_aside(&mut file, written, trust)?;
         let mut settings = Vec::new();
         let parallel = pick(
             &mut settings,
@@ -127,8 +131,8 @@ impl Config {
             &["SAGE_PARALLEL_LIMIT"],
             file.parallel.map(|n| n.to_string()),
             pools::cores().clamp(4, 6).to_string(),
-        );
-        let parallel = parallel.count()?;
+        )
+        .count()?;
         file.timeout.as_ref().map_or(Ok(()), |timeout| values::check_unit("timeout", timeout))?;
         let given = file.timeout.as_ref().map(Time::text);
         let timeout =
@@ -156,12 +160,12 @@ impl Config {
         let servers = Servers::of(&file, written, root, trust)?;
         shown::servers(&mut settings, &file, &servers);
         let inherited = Inherited::read(&file.approvals, root);
-        let defined = definitions(&file, written, &servers, &inherited, root);
-        let untrusted: Vec<Definition> = defined.iter().filter(|it| !trust.holds(it)).cloned().collect();
+        let defined = [definitions(&file, written, &servers, &inherited, root), guarded.clone()].concat();
+        let open = |all: &[Definition]| all.iter().filter(|it| !trust.holds(it)).cloned().collect::<Vec<_>>();
+        let (untrusted, ignored) = (open(&defined), open(&guarded));
         let approvals = Answers::of(&mut settings, &file, inherited, &untrusted)?;
-        let encryption = encryption::wanted(&mut settings)?;
         Ok(Config {
-            encryption,
+            encryption: encryption::wanted(&mut settings)?,
             alerts: alerts::read(&mut settings, &file)?,
             parallel,
             parallel_enabled: switches.parallel,
@@ -181,6 +185,7 @@ impl Config {
             providers,
             defined,
             untrusted,
+            ignored,
             servers,
             targets,
             cache,
@@ -197,6 +202,11 @@ impl Config {
     /// A server that may not be started here yet.
     pub fn untrusted_server(&self, name: &str) -> Option<&Definition> {
         self.untrusted.iter().find(|it| it.name.strip_prefix("mcp.") == Some(name))
+    }
+
+    /// `[checks]` that nobody has trusted.
+    pub fn untrusted_checks(&self) -> Option<&Definition> {
+        self.ignored.iter().find(|it| it.name == "checks")
     }
 
     /// All agents that the project names, trusted or not.

@@ -13,12 +13,14 @@ use super::values::{time, wrong};
 use crate::cli::failure::Failure;
 
 pub const KINDS: [&str; 6] = ["provider", "model", "agent", "server", "host", "command"];
-const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
+/// How the targets of providers begin: all projects of a user share them.
+pub const PROVIDER: &str = "provider:";
 
 /// Agents that everybody knows, and whose provider is therefore known, too.
 const KNOWN_AGENTS: [(&str, &str); 3] = [("claude", "anthropic"), ("codex", "openai"), ("gemini", "google")];
 /// R13: calls at once to a provider that nobody has said anything about.
-const PROVIDER_CONCURRENT: u32 = 4;
+pub const PROVIDER_CONCURRENT: u32 = 4;
 
 /// Of a share where nobody says of how many calls.
 const MINIMUM_CALLS: u32 = 10;

@@ -1,7 +1,6 @@
 //! What the machine has: git, descriptors, a clock, a place for what all projects share.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Access;
@@ -13,7 +12,7 @@ use crate::cli::context;
 use crate::cli::failure::Failure;
 use crate::trust::user;
 use sage_agents::agent::search_path;
-use sage_agents::worktree;
+use sage_agents::{Spec, ask_aside, worktree};
 
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
 /// `git worktree` with all that sage asks of it.
@@ -46,10 +45,9 @@ fn key() -> Check {
 }
 
 async fn git_version() -> Option<String> {
-    let mut command = tokio::process::Command::new("git");
-    command.arg("--version").env("PATH", search_path()).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(GIT_PATIENCE, command.output()).await.ok()?.ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).split_whitespace().nth(2)?.to_string())
+    let git = Spec::new("git", ["--version"], Path::new("/")).with([("PATH", search_path())]);
+    let said = ask_aside(git, GIT_PATIENCE).await?;
+    Some(said.text().split_whitespace().nth(2)?.to_string())
 }
 
 fn git(version: Option<String>) -> Check {

@@ -112,7 +112,7 @@ fn settings(context: &Context) -> String {
 
 fn templates(context: &Context) -> Check {
     let catalog = Catalog::of(context);
-    let names: Vec<String> = catalog.all().into_keys().collect();
+    let names: Vec<String> = catalog.all().keys().cloned().collect();
     let is_bad = |name: &&String| catalog.load(name, &mut |_, _, _| {}).is_err();
     let bad: Vec<&String> = names.iter().filter(is_bad).collect();
     match (names.len(), bad.first()) {

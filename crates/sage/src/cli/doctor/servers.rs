@@ -12,6 +12,7 @@ use crate::cli::context::{Context, runtime};
 use crate::cli::failure::Failure;
 use crate::cli::install;
 use crate::display::text::plural;
+use crate::trust::brief;
 
 /// Nobody waits longer for a look. A server that installs itself when it starts first may need more.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +37,7 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Failure> {
 fn untrusted(context: &Context) -> impl Iterator<Item = Check> {
     let servers = context.config.untrusted.iter().filter(|it| it.name.starts_with("mcp."));
     servers.map(|it| {
-        Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), it.does)).hint("sage trust")
+        Check::warn("server", format!("`{}` is not trusted: it {}", it.place(), brief(it))).hint("sage trust")
     })
 }
 

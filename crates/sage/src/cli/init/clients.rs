@@ -2,7 +2,7 @@
 //!
 //! Both belong to the user: an edited file stays, byte for byte where nothing has to be added.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use sage_fence::Fence;
@@ -31,7 +31,9 @@ pub fn tell(root: &Path) -> Told {
     let fence = Fence::new(root);
     // A clone may bring links that lead out of it.
     let place = |path: &str| fence.locate(Path::new(path)).map_err(|refused| refused.to_string());
-    match place(COMMAND).and_then(|_| slash::write(&root.join(COMMAND)).map_err(|error| error.to_string())) {
+    let written =
+        place(COMMAND).and_then(|_| slash::write(&root.join(COMMAND)).map_err(|error| error.to_string()));
+    match written {
         Ok(Slash::Written) => told.written.push(COMMAND),
         Ok(Slash::Current) => {}
         Ok(Slash::Edited) => told.notes.push(format!(
@@ -70,19 +72,22 @@ fn merge(path: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Whole or not at all. A link is followed: the file that it names is the project's.
+/// Whole or not at all. A link is followed: the file that it names is the project's. One that stands where the new file
+/// is written first is not.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut temporary = path.clone().into_os_string();
-    temporary.push(".sage-new");
-    let keep_mode = |from: &Path| {
-        std::fs::metadata(from).and_then(|meta| std::fs::set_permissions(&temporary, meta.permissions()))
+    let temporary = path.with_extension(format!("new-{}", ulid::Ulid::generate()));
+    let write = |mut file: std::fs::File| {
+        file.write_all(text.as_bytes())?;
+        path.metadata().map_or(Ok(()), |about| file.set_permissions(about.permissions()))?;
+        std::fs::rename(&temporary, &path)
     };
-    std::fs::write(&temporary, text)?;
-    if path.exists() {
-        keep_mode(&path)?;
+    let written = std::fs::File::create_new(&temporary).and_then(write);
+    if written.is_err() {
+        // The first failure is the one worth telling.
+        let _ = std::fs::remove_file(&temporary);
     }
-    std::fs::rename(&temporary, &path)
+    written
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn write(path: &Path) -> io::Result<Slash> {
         Ok(text) if !EARLIER.contains(&digest(&text).as_str()) => return Ok(Slash::Edited),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            path.parent().map_or(Ok(()), |folder| sage_fence::make_folder(&sage_fence::real_dir(folder)))?;
         }
         Err(error) => return Err(error),
     }

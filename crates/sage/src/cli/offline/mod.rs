@@ -33,28 +33,44 @@ fn perform(request: &Request) -> Result<Answer, Trouble> {
         "tickets.create" => own(tickets::create(&request.project, &run(), &request.feature, &request.steps))?,
         "tickets.update" => own(tickets::update(&request.project, &run(), &request.steps))?,
         "skills.discover" => own(skills::discover(&request.project, &request.title, &request.params))?,
+        "test.baseline" => own(baseline::measure(&context(request)?, &run(), &request.feature))?,
         "statistics" => own(statistics::count(&context(request)?, &request.feature))?,
         _ => sage_offline::perform(&with_commands(request)?)?,
     };
     Ok(Answer { result: Some(result), ..Answer::default() })
 }
 
+/// The entry of `[checks]` that an operation runs.
+pub fn checked_by(operation: &str) -> Option<&'static str> {
+    match operation {
+        "build.verify" => Some("build"),
+        "test.run" | "test.regression" => Some("test"),
+        _ => None,
+    }
+}
+
 /// Checks are told which commands sage.toml names, as it is now: a person may have named them since the run began.
 fn with_commands(request: &Request) -> Result<Request, Trouble> {
-    let what = match request.operation.as_str() {
-        "build.verify" => "build",
-        "test.run" | "test.regression" => "test",
-        _ => return Ok(request.clone()),
-    };
+    let Some(what) = checked_by(&request.operation) else { return Ok(request.clone()) };
     let text = |name: &str| request.params.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let context = context(request)?;
     let named = context.config.file.check_commands(what, text("part").unwrap_or("all"));
     let (before, doubt) = baseline::of(&context.project, &run(), context.key.as_ref());
+    let untrusted = context.config.untrusted_checks().map(|_| {
+        "The check was not made: [checks] of sage.toml is not trusted. Look at it with `sage trust checks`, and resume."
+            .to_string()
+    });
+    let doubt = doubt.or(untrusted);
     let mut request = Request { named, run_began_s: began_s(&run()), before, doubt, ..request.clone() };
     if let Some(step) = text("of") {
         match worktree_of(&context, &request.feature, step)? {
             // It has what was committed, not all that was in the project.
-            Worktree::At { path, base } => (request.project, request.before) = (path, Before::Commit(base)),
+            Worktree::At { path, base } => {
+                if let Before::Known(known) = &request.before {
+                    request.ran.clone_from(&known.ran);
+                }
+                (request.project, request.before) = (path, Before::Commit(base));
+            }
             Worktree::Unchanged => request.absent = Some(format!("`{step}` left no worktree")),
             Worktree::Unknown(why) => request.unplaced = Some(why),
         }

@@ -2,21 +2,18 @@
 
 use std::path::Path;
 
-use sage_engine::project::Project;
 use sage_engine::skills::discover as fitting;
 use sage_engine::vfs::DiskFs;
 use serde_json::{Map, Value};
 
+use super::super::context::project_at;
 use super::super::skills::store;
 use crate::trust::user;
 
 /// Texts in `params` are further words about the work.
 pub fn discover(project: &Path, title: &str, params: &Map<String, Value>) -> Result<Value, String> {
-    let dir = match std::env::var_os("SAGE_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => project.join(dir),
-        None => project.join(".sage"),
-    };
-    let index = store(&Project::new(project.to_owned(), dir), DiskFs::new(), user::key().as_ref()).index();
+    let project = project_at(sage_fence::real_dir(project));
+    let index = store(&project, DiskFs::new(), user::key().as_ref()).index();
     let more: Vec<&str> = params.values().filter_map(Value::as_str).collect();
     let mut result = fitting(&index, title, &more.join("\n")).to_json();
     // What could not be read is told to whoever reads the result, not lost.

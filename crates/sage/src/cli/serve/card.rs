@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
 
+/// An address and a token.
+const MAX_BYTES: u64 = 64 << 10;
+
 #[derive(Debug)]
 pub struct Card {
     path: PathBuf,
@@ -31,7 +34,7 @@ impl Card {
     }
 
     fn is_ours(&self) -> bool {
-        let read = || serde_json::from_slice::<Value>(&std::fs::read(&self.path).ok()?).ok();
+        let read = || serde_json::from_slice::<Value>(&private::read(&self.path, MAX_BYTES).ok()?).ok();
         read().is_some_and(|card| card["pid"] == std::process::id())
     }
 }
@@ -40,7 +43,7 @@ impl Card {
 impl Drop for Card {
     fn drop(&mut self) {
         if self.is_ours() {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = private::remove_file(&self.path);
         }
     }
 }

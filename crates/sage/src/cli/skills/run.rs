@@ -1,8 +1,9 @@
 //! `sage skills run`: the program of an approved skill, as it was approved.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
+use sage_agents::{Report, Spec, accompany};
 use sage_engine::skills::{Listed, Store};
 use serde_json::{Value, json};
 
@@ -36,27 +37,29 @@ pub fn execute(context: &Context, store: &Store, args: Args, json: bool) -> Resu
     }
     let Some(program) = content.program() else { return Err(nothing_to_run(listed)) };
     let begun = Instant::now();
-    let mut command = Command::new(&program);
-    command.args(&args.args).current_dir(&context.project.root).env("SAGE_SKILL", &listed.dir);
-    if json {
-        // Stdout is ours; what the program prints goes where people look.
-        command.stdout(Stdio::from(std::io::stderr()));
-    }
-    let status = command.status().map_err(|error| {
+    let spec = Spec::new(&program, &args.args, &context.project.root).with([("SAGE_SKILL", &listed.dir)]);
+    // With JSON, stdout is ours; what the program prints goes where people look.
+    let stdout = if json { Stdio::from(std::io::stderr()) } else { Stdio::inherit() };
+    let end = accompany(&spec, stdout).map_err(|error| {
         Failure::failed(format!("cannot run `{}`: {error}", index.shown(&program)))
             .hint("its first line must name what runs it, e.g. #!/bin/sh")
     })?;
-    if let Err(error) = store.record_by_hand(&args.name, status.success()) {
+    let (succeeded, code) = match end {
+        Report::Exited(code) => (code == 0, Some(code)),
+        _ => (false, None),
+    };
+    if let Err(error) = store.record_by_hand(&args.name, succeeded) {
         eprintln!("note: this use was not counted: {error}");
     }
     if json {
         let duration_ms = begun.elapsed().as_millis() as u64;
-        print_json(&json!({"type": "skillRun", "skill": args.name, "success": status.success(),
-            "exitCode": status.code(), "durationMs": duration_ms}))?;
-    } else if !status.success() {
-        eprintln!("error: the skill `{}` ended with {status}", args.name);
+        print_json(&json!({"type": "skillRun", "skill": args.name, "success": succeeded,
+            "exitCode": code, "durationMs": duration_ms}))?;
+    } else if !succeeded {
+        let how = code.map_or_else(|| end.to_string(), |code| format!("exit status: {code}"));
+        eprintln!("error: the skill `{}` ended with {how}", args.name);
     }
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A code skill runs in the sandbox; what it is given is `key=value`.

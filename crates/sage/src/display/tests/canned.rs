@@ -40,6 +40,7 @@ impl Canned {
             templates: others.iter().map(|(name, text)| frozen(name, text)).collect(),
             inputs: Map::new(),
             settings,
+            number: None,
         };
         let run = Run::start(&started, START_MS).expect("the canned template is right");
         let canned = Canned { run, events: vec![(started.into(), START_MS)], now: START_MS };

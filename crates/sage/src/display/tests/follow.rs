@@ -5,15 +5,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sage_core::event::{Event, RunEdited, StepNoted};
+use sage_agents::activity::{What, Writer};
+use sage_core::event::{AccountUsed, Event, RunEdited, StepNoted};
 use sage_core::policy::FailureClass;
-use sage_core::port::Usage;
+use sage_core::port::{Allowance, Usage};
 use sage_core::verdict::Verdict;
 use sage_engine::journal::{Journal, JournalFile, Sealing};
+use sage_engine::project::Project;
 use sage_engine::vfs::{DiskFs, Vfs};
 use serde_json::Value;
 
 use super::Canned;
+use super::canned::START_MS;
 use crate::display::{Display, Mode, Options};
 
 const WORK: &str = "
@@ -126,6 +129,74 @@ fn what_a_script_says_stands_above_the_tree() {
         !shown(&canned, Mode::Lines, known).contains("3 of 9 files"),
         "a resumed run says only what is new"
     );
+}
+
+/// An attempt may begin and end between two looks: its activity comes before its end all the same.
+// covers: R8
+#[test]
+fn the_activity_of_a_short_attempt_is_told_before_its_end() {
+    let canned = Canned::new(WORK).start("research/market").at(20).done("research/market", 20);
+    let mut written = Written::new();
+    written.write(&canned.events);
+    let scratch = Project::scratch(&written.dir.path().join("run"), "research/market", 1);
+    std::fs::create_dir_all(&scratch).unwrap();
+    Writer::open(&scratch).write(What::Message { text: "I look.".into() });
+    let told = |mode, since_seq| {
+        let (display, out) = written.show(mode, Options { activity: since_seq, ..Options::default() });
+        display.finish();
+        out.text()
+    };
+    let text = told(Mode::Lines, Some(0));
+    assert!(text.contains("market started\nresearch/market | I look.\nresearch/market finished"), "{text}");
+    let known = canned.events.len() as u64;
+    for text in [told(Mode::Lines, Some(known)), told(Mode::Lines, None), told(Mode::Json, None)] {
+        assert!(!text.contains("I look."), "{text}");
+    }
+    let lines = told(Mode::Json, Some(0));
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = lines.iter().position(|line| line["type"] == "activity").unwrap();
+    let ended = lines.iter().position(|line| line["type"] == "step.finished").unwrap();
+    assert!(told < ended && lines[told]["step"] == "research/market", "{lines:?}");
+    assert_eq!((&lines[told]["kind"], &lines[told]["text"]), (&"message".into(), &"I look.".into()));
+}
+
+/// Every few percent are in the journal; people are told at thresholds.
+// covers: R18, R8
+#[test]
+fn an_account_that_is_nearly_used_up_is_told_once_per_threshold() {
+    let used = |used_percent| {
+        let reset_at_ms = Some(START_MS + 3_600_000);
+        let allowance = Allowance { window: "5-hour".into(), used_percent, reset_at_ms, warning: false };
+        AccountUsed { agent: "claude".into(), allowance }
+    };
+    let percents = [60, 76, 82, 88, 91, 97, 100];
+    let start = Canned::new(WORK).start("research/market").at(500);
+    let mut written = Written::new();
+    written.write(&start.events);
+    let (out, dir) = (Out::default(), written.dir.path().join("run"));
+    let options = Options { width: Some(100), ..Options::default() };
+    let display = Display::start_tree(written.vfs.clone(), &dir, options, Box::new(out.clone()));
+    out.wait_for("research");
+    let mut canned = start;
+    for percent in percents {
+        let known = canned.events.len();
+        canned = canned.event(used(percent));
+        written.write(&canned.events[known..]);
+        display.nudge();
+        if [76, 91, 100].contains(&percent) {
+            out.wait_for(&format!("note: claude has used {percent}% of its 5-hour limit"));
+        }
+    }
+    display.finish();
+    let told = |text: &str| {
+        let lines =
+            text.match_indices("claude has used ").map(|(at, _)| text[at + 16..].split('%').next().unwrap());
+        lines.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&out.text()), ["76", "91", "100"]);
+    assert_eq!(told(&shown(&canned, Mode::Lines, 0)), ["76", "91", "100"]);
+    let late = shown(&canned, Mode::Lines, canned.events.len() as u64);
+    assert!(told(&late).is_empty(), "old news: {late}");
 }
 
 fn story() -> Canned {

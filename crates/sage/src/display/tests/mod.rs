@@ -1,6 +1,7 @@
 //! Pictures of canned runs: built from events alone, as the real ones are.
 
 mod canned;
+mod doing;
 mod estimate;
 mod follow;
 mod summary;

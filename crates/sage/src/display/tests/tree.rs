@@ -27,7 +27,8 @@ phases:
 ";
 
 fn picture(canned: &Canned, width: usize, height: usize) -> String {
-    let lines = frame_text(&canned.run, canned.now(), Size { width, height }, false, true);
+    let lines =
+        frame_text(&canned.run, canned.now(), Size { width, height }, false, true, &mut Default::default());
     assert!(lines.len() <= height, "{} lines in {height}", lines.len());
     for line in &lines {
         assert!(line.width() <= width, "{} columns in {width}: {line}", line.width());
@@ -101,18 +102,20 @@ fn waiting_for_a_person() -> Canned {
 fn a_question_comes_with_the_command_to_type() {
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 120, 50), @"
     Payment processing · feature · …00TEST · 11s · 4/7 · 57% · $0.05
-    ✓ research    4 steps · 9.0s
-    ? gate        0/1 · 0s
-      ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
-    ○ build       2 steps · after gate
+    ✓ research       4 steps · 9.0s · 14.2k tokens · $0.05
+      ✓ competitive  3.9s · 14.2k tokens · $0.05
+    ? gate           0/1 · 0s
+      ? sign-off     approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
+    ○ build          2 steps · after gate
     ");
     insta::assert_snapshot!(picture(&waiting_for_a_person(), 60, 50), @"
     Payment processing · feature · 11s · 4/7 · 57% · $0.05
-    ✓ research    4 steps · 9.0s
-    ? gate        0/1 · 0s
-      ? sign-off  approval: Spend $5 on it?
+    ✓ research       4 steps · 9.0s · 14.2k tokens · $0.05
+      ✓ competitive  3.9s · 14.2k tokens · $0.05
+    ? gate           0/1 · 0s
+      ? sign-off     approval: Spend $5 on it?
         → sage approve payment-processing gate/sign-off
-    ○ build       2 steps · after gate
+    ○ build          2 steps · after gate
     ");
 }
 
@@ -171,12 +174,15 @@ fn fan() -> Canned {
 
 // covers: R8
 #[test]
-fn a_fan_out_is_one_line_with_a_bar() {
+fn a_fan_out_is_one_line_with_a_bar_above_its_running_items() {
     insta::assert_snapshot!(picture(&fan(), 80, 50), @"
     Payment processing · fan · …00TEST · 4s · 36/101 · 35% · ~1s left
     ⠋ work          36/101 · 4s
       ⠋ each        ███░░░░░░░ 36/100 · 3 running · 1 failed · 4s · 60 wait for a s…
         ✗ each[12]  exit code 1
+        ⠋ each[37]  3s
+        ⠋ each[38]  3s
+        ⠋ each[39]  3s
       ⠋ other       4s
     ");
 }
@@ -332,10 +338,11 @@ fn a_paused_run_stands_still_and_a_resumed_one_says_what_it_kept() {
     let resumed = later.resume().at(501_000);
     insta::assert_snapshot!(picture(&resumed, 100, 10), @"
     Payment processing · feature · …00TEST · 12s · 4/7 · 57% · $0.05
-    ✓ research    4 steps · reused · 9.0s
-    ? gate        0/1 · 0s
-      ? sign-off  approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
-    ○ build       2 steps · after gate
+    ✓ research       4 steps · reused · 9.0s · 14.2k tokens · $0.05
+      ✓ competitive  reused · 14.2k tokens · $0.05
+    ? gate           0/1 · 0s
+      ? sign-off     approval: Spend $5 on it? → sage approve payment-processing gate/sign-off
+    ○ build          2 steps · after gate
     ");
 }
 
@@ -348,6 +355,13 @@ fn ten_thousand_steps_are_drawn_in_no_time() {
     assert!(shown.ends_with("… 9995 more (9975 waiting for a slot, 20 done)"), "{shown}");
     // Ten times a second, beside the run; unoptimised and on a loaded machine this is far more than it takes.
     assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
-    let all = frame_text(&canned.run, canned.now(), Size { width: 80, height: usize::MAX }, false, true);
+    let all = frame_text(
+        &canned.run,
+        canned.now(),
+        Size { width: 80, height: usize::MAX },
+        false,
+        true,
+        &mut Default::default(),
+    );
     assert_eq!(all.len(), 10_004, "a status lists them all");
 }

@@ -30,7 +30,8 @@ fn waiting() -> Canned {
 
 fn shown(canned: &Canned, purpose: Purpose) -> String {
     let style = Style { color: false, width: 120 };
-    let lines = frame(&canned.run, canned.now(), Size { width: 120, height: 30 }, purpose);
+    let lines =
+        frame(&canned.run, canned.now(), Size { width: 120, height: 30 }, purpose, &mut Default::default());
     lines.iter().map(|line| line.render(style)).collect::<Vec<_>>().join("\n")
 }
 

@@ -89,6 +89,7 @@ fn start(context: &Context, wish: Wish) -> Result<Vec<Note>, ToolError> {
         limits: &wish.limits,
         inputs: wish.inputs,
         replace: false,
+        by_person: false,
         asks: false,
     };
     let mut problems = Problems::default();

@@ -87,12 +87,13 @@ fn identity(question: &Question) -> String {
 }
 
 fn text(question: &Question, proposed: Option<&str>) -> String {
-    let proposed = proposed.map(|choice| format!("\nThe agent proposes: {choice}")).unwrap_or_default();
+    let proposed =
+        proposed.map(|choice| format!("\nThe agent proposes: {}", clean(choice))).unwrap_or_default();
     let Question { feature, step, .. } = question;
     let asked = question.inquiry().map(|inquiry| inquire::lines(&inquiry)).unwrap_or_default();
     let asked: String = asked.iter().map(|line| format!("\n{line}")).collect();
     let (feature, step, message) = (clean(feature), clean(step), clean(&question.headline()));
-    format!("Sage asks about {feature}, step {step}:\n{message}{asked}{}", clean(&proposed))
+    format!("Sage asks about {feature}, step {step}:\n{message}{asked}{proposed}")
 }
 
 fn choices(question: &Question) -> Vec<String> {

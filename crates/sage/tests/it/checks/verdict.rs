@@ -29,6 +29,22 @@ fn a_check_that_failed_in_a_race_is_part_of_the_verdict() {
     sage.sage("run x -t t").exit(3).stdout_has("c/tests was not checked");
 }
 
+// covers: P4, R6
+#[test]
+fn a_command_that_is_expected_to_pass_and_fails_in_a_race_is_part_of_the_verdict() {
+    let template = |command: &str| {
+        format!(
+            "name: t\nphases:\n  - id: c\n    join: any\n    operations:\n      - {{ id: look, type: shell, params: {{ run: 'true' }}, \
+             retry: 1, expect: {{ command: '{command}' }} }}\n      - {{ id: wait, type: shell, params: {{ run: 'until grep -q \
+             \"step[.]finished.*c/look\" .sage/state/runs/*/journal.jsonl; do sleep 0.1; done' }} }}\n"
+        )
+    };
+    let sage = Sage::new().template("t", &template("false"));
+    sage.sage("run x -t t -q").exit(3);
+    assert_eq!(sage.status("x")["reasons"], json!(["c/look failed"]));
+    Sage::new().template("t", &template("true")).sage("run x -t t -q").exit(0);
+}
+
 // covers: P4, R21
 #[test]
 fn code_that_catches_a_red_check_does_not_hide_it() {

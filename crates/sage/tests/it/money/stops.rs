@@ -148,14 +148,32 @@ fn a_mix_of_nine_agents_is_stopped_at_its_budget() {
     let Some(sage) = project(&endpoint, &template(&steps)) else { return };
     let out = sage.sage("run x -t t --budget 0.05usd --json").exit(4);
     let (cost, _) = views::cost(&sage, "x", out.json_lines().last());
-    let (_, unattributed) = views::tokens(&sage, "x");
+    let (classes, unattributed) = views::tokens(&sage, "x");
     let status = sage.status("x");
     let begun =
         status["steps"].as_array().unwrap().iter().filter(|step| step["attempts"].as_u64() > Some(0)).count();
     println!("nine agents: {begun} began, {} requests, ${cost} of ${CAP}", endpoint.prompts().len());
-    assert_eq!(unattributed, 0, "{status:#}");
+    assert_eq!((classes[3], unattributed), (endpoint.sent_usage().output.unwrap(), 0), "{status:#}");
+    // Those that run may each have one response too many.
     assert!(cost >= 0.04 && cost <= CAP + begun as f64 * 0.0023, "{cost}");
     sage.assert_nothing_alive();
+}
+
+/// A response that goes over the budget and is the answer has been paid for: its step has succeeded.
+// covers: R18
+#[test]
+fn the_answer_that_goes_over_the_budget_counts() {
+    let answer = json!({"name": "StructuredOutput", "input": {"n": 3}});
+    let script = json!([{"tool": answer, "usage": spend(0, 0, 0, 6 * cent(CLAUDE_MODEL))}]);
+    let endpoint = FakeLlm::start(script).unwrap();
+    let schema = "schema: { type: object, properties: { n: { type: integer } }, required: [n] }";
+    let steps = format!("      - {{ id: one, type: agent, agent: claude, {schema}, prompt: go }}\n");
+    let Some(sage) = project(&endpoint, &template(&steps)) else { return };
+    sage.sage("run x -t t --budget 0.05usd --quiet").exit(0);
+    assert_eq!(sage.results("x")[0]["results"]["one"], json!({"n": 3}));
+    assert_eq!(endpoint.prompts().len(), 1);
+    let (cost, _) = views::cost(&sage, "x", None);
+    assert!(cost > CAP, "{cost}");
 }
 
 /// A subagent asks the model again and again without its agent; what it uses is only in its file until it is done.

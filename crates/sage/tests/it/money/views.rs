@@ -37,6 +37,10 @@ pub fn cost(sage: &Sage, feature: &str, told: Option<&Value>) -> (f64, bool) {
     let answer = client.call("sage_workflow_status", json!({"feature": feature})).good();
     same("MCP", &answer["metrics"]["costUsd"], &answer["metrics"]["costEstimated"]);
 
+    let logs = sage.args(["logs", feature, "--json"]).run().exit(0).json_lines();
+    let told = logs.iter().rev().find(|line| line["type"] == "workflow.performance").unwrap();
+    same("logs", &told["metrics"]["costUsd"], &told["metrics"]["costEstimated"]);
+
     let micros = |value: &Value| (value.as_f64().unwrap_or(0.0) * 1e6).round() as u64;
     let steps: u64 = status["steps"].as_array().unwrap().iter().map(|step| micros(&step["costUsd"])).sum();
     assert_eq!(steps, micros(&expected.0), "the steps add up: {status:#}");

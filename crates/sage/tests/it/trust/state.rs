@@ -225,9 +225,10 @@ fn a_sage_directory_that_is_a_link_or_anothers_is_refused_by_all_that_writes() {
         );
     }
     assert_eq!(listing(elsewhere.root()), before, "nothing was written through the link");
-    // Looking works.
-    sage.sage("status x").exit(0);
-    sage.sage("list").exit(0);
+    // What is behind it is not shown either.
+    for command in ["status x", "list", "inbox", "session list"] {
+        sage.sage(command).exit(1).stderr_has("is a symlink; sage follows none");
+    }
     // And one that belongs to another user.
     if rustix::process::geteuid().is_root() {
         let sage = Sage::untrusted();
@@ -269,4 +270,29 @@ fn without_a_key_runs_work_and_going_on_needs_a_word() {
     sage.sage("trust state.x --yes").exit(0);
     sage.sage("approve x").exit(0);
     sage.sage("resume x").exit(0);
+}
+
+/// Whoever adopts a run sees what it will do, and the answers in it that nobody here gave.
+// covers: R17, S1
+#[test]
+fn adopting_a_run_shows_what_it_does_and_whose_answers_it_has() {
+    let text = "name: t\nphases:\n  - id: a\n    operations: { id: ok, type: approval, params: { message: \"Ship?\" } }\n  - id: b\n    dependencies: [a]\n    operations: { id: evil, type: shell, params: { run: \"./evil.sh now\" } }\n";
+    let maker = Sage::new().template("t", text);
+    maker.sage("run asking -t t").exit(4);
+    maker.sage("approve asking").exit(0);
+    let sage = cloned(&maker);
+    canary(&sage, "evil.sh");
+    let shown = sage.sage("trust state.asking").exit(2);
+    shown
+        .stdout_has("b/evil runs `./evil.sh now`")
+        .stdout_has("brings the answer `approve` by")
+        .stdout_has("to a/ok");
+    // Not with all the rest.
+    let left = sage.sage("trust").exit(0);
+    left.stderr_has("not adopted without its name").stderr_has("sage trust state.asking");
+    sage.sage("resume asking").exit(2).stderr_has("not written by this user");
+    assert_eq!(started(&sage), [""; 0]);
+    sage.sage("trust state.asking --yes").exit(0);
+    sage.sage("resume asking").exit(0);
+    assert_eq!(started(&sage).len(), 1);
 }

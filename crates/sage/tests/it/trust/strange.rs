@@ -257,3 +257,36 @@ fn the_fake_server_follows_no_link_beside_its_log() {
     assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 1, "nothing was added or removed");
     assert!(victim.join("precious").exists());
 }
+
+/// Git's rules are read in every folder that is looked through.
+// covers: R15, R17
+#[test]
+fn rules_that_never_end_are_not_read() {
+    for (path, device) in [
+        (".gitignore", true),
+        (".ignore", true),
+        ("sub/.gitignore", true),
+        (".git/info/exclude", true),
+        (".gitignore", false),
+        (".git/info/exclude", false),
+    ] {
+        let sage = Sage::untrusted();
+        sage.write("sub/a.py", "x = 1\n");
+        sage.write(".git/info/x", "");
+        if device {
+            symlink("/dev/zero", sage.path(path)).unwrap();
+        } else {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, sage.path(path), rustix::fs::FileType::Fifo, mode, 0)
+                .unwrap();
+        }
+        for command in
+            ["run x -t audit --agent offline", "run y --dry-run", "run z -t bugfix --agent offline --no-wait"]
+        {
+            // Memory that runs out is an end by a signal; a pipe that is waited for, one by the deadline.
+            let said = call(&sage, command);
+            assert!((0..=4).contains(&said.code), "{path}: `sage {command}`: {} {}", said.code, said.stderr);
+        }
+        sage.args(["approvals", "check", "make test"]).run();
+    }
+}
