@@ -209,6 +209,9 @@ pub struct RunImported {
     /// Results that whatever has their key takes over. Many are told in several such events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<KeptResult>,
+    /// Steps that had begun, whether they could begin twice without harm, and whose ends are told nowhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub begun: BTreeMap<String, bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub been: Option<Been>,
     /// The last record that was known to be acknowledged when the journal was found damaged: what this event tells

@@ -60,6 +60,20 @@ impl Run {
         if self.tally.opened > 0 {
             self.relink(now);
         }
+        self.begun_before(event);
+    }
+
+    /// They may have had their effects: where a person decides about lost attempts, a person decides about these.
+    fn begun_before(&mut self, event: &RunImported) {
+        for (path, repeatable) in &event.begun {
+            let Some(id) = self.find(path).filter(|&id| self.holds_slot(id)) else { continue };
+            if matches!(self.step(id).state, State::Pending | State::Ready) {
+                (self.step_mut(id).unknown, self.step_mut(id).repeatable) = (true, *repeatable);
+            }
+            if matches!(self.step(id).state, State::Ready) {
+                self.transition(id, State::Ready);
+            }
+        }
     }
 
     /// Attempts whose end was told after the damage.

@@ -18,6 +18,7 @@ impl Run {
     pub(super) fn transition(&mut self, id: StepId, next: State) {
         let next = match next {
             State::Ready if self.waits_behind(id) => State::Pending,
+            State::Ready if self.asks_about_lost(id) => State::Unknown,
             next => next,
         };
         let old = std::mem::replace(&mut self.step_mut(id).state, next);
@@ -25,6 +26,12 @@ impl Run {
         self.leave(id, &old);
         self.enter(id);
         self.time_step(id);
+    }
+
+    /// An attempt of it was lost, and a person decides about that.
+    fn asks_about_lost(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        step.unknown && self.holds_slot(id) && self.operation(id).on_unknown.asks(step.repeatable)
     }
 
     fn leave(&mut self, id: StepId, old: &State) {

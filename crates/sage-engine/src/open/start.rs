@@ -73,11 +73,18 @@ impl Engine {
                 None => Ok(()),
             };
         };
-        // A run that this user did not write is nobody's conflict.
-        if self.is_foreign(feature, &id) || self.ended(feature, &id) {
+        if self.ended(feature, &id) {
             return Ok(());
         }
         let dir = self.project.run_dir(&id);
+        // What this user did not write is left alone. An open run may still be the user's own, with another key.
+        if self.is_foreign(feature, &id) {
+            let is_open = || self.fold_in(&dir).ok().flatten().is_some_and(|run| run.status.open());
+            return match !request.replace && is_open() {
+                true => Err(OpenError::Foreign(feature.clone())),
+                false => Ok(()),
+            };
+        }
         let run = match self.fold_in(&dir) {
             Ok(Some(run)) if run.status.open() => run,
             Ok(_) => return Ok(()),

@@ -26,6 +26,8 @@ pub(super) struct Loose {
     pub standing: BTreeMap<String, Standing>,
     results: Vec<(Arc<str>, KeptResult)>,
     keys: HashMap<(Arc<str>, u32), Start>,
+    /// Attempts that began, with whether they may begin twice, and have not ended; and results without a key.
+    begun: BTreeMap<Arc<str>, bool>,
     /// Steps that went another way: what they gave only stands in for a result.
     fallen: HashSet<Arc<str>>,
     /// The run was given up for good, and nobody has opened it since.
@@ -60,9 +62,30 @@ impl Loose {
         self.results.iter().map(|(path, _)| &**path).collect()
     }
 
+    /// Steps that may have had effects which nothing tells of, and whether twice would do no harm.
+    pub fn begun(&self) -> BTreeMap<String, bool> {
+        self.begun.iter().map(|(path, repeatable)| (path.to_string(), *repeatable)).collect()
+    }
+
+    /// The attempt has an end, whatever it is.
+    fn note_end(&mut self, event: &Event) {
+        let step = match event {
+            Event::StepFinished(it) => &it.step,
+            Event::StepRetried(it) => &it.step,
+            Event::StepParked(it) => &it.step,
+            Event::StepCached(it) => &it.step,
+            Event::StepReused(it) => &it.step,
+            Event::StepAnswered(it) => &it.step,
+            _ => return,
+        };
+        self.begun.remove(step);
+    }
+
     fn take(&mut self, event: Event, run: &mut Run, now: u64) {
+        self.note_end(&event);
         match event {
             Event::StepStarted(started) => {
+                self.begun.insert(started.step.clone(), started.repeatable);
                 let approval = started.parts.read().get("kind") == Some(&short_kind(Kind::Approval));
                 let start = Start { key: started.key, approval };
                 self.keys.insert((started.step, started.attempt), start);
@@ -71,14 +94,19 @@ impl Loose {
                 let before = self.start(run, &hedged.step, hedged.attempt.saturating_sub(1));
                 self.keys.extend(before.map(|start| ((hedged.step, hedged.attempt), start)));
             }
+            Event::StepSpawned(spawned) => drop(self.begun.entry(spawned.step).or_insert(false)),
             Event::StepFellBack(fallen) => drop(self.fallen.insert(fallen.step)),
             Event::StepFinished(finished) => {
                 let start = self.start(run, &finished.step, finished.attempt);
+                let is_orphan = start.is_none() && matches!(finished.end, End::Succeeded { .. });
                 if let (End::Succeeded { result, full, artifacts, changed }, Some(Start { key, .. })) =
                     (finished.end, start)
                 {
                     let kept = KeptResult { key, step: None, result, full, artifacts, changed };
                     self.keep(run, finished.step, kept);
+                } else if is_orphan {
+                    // It has ended, and its result belongs to nothing that is known.
+                    self.begun.insert(finished.step, false);
                 }
             }
             Event::StepCached(cached) if cached.expires_in_ms.is_some() => {

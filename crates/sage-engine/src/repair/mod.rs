@@ -13,12 +13,14 @@
 mod checkpoint;
 mod loose;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sage_core::event::{Acknowledged, Event, KeptResult, RunImported};
-use sage_core::run::{Run, State};
+use sage_core::policy::OnUnknown;
+use sage_core::run::{Run, State, StepId};
 
 use crate::blobs::Blobs;
 use crate::checkpoint::Loaded;
@@ -149,6 +151,7 @@ impl Builder<'_> {
             phases,
             lost: u32::try_from(repaired.lost).unwrap_or(u32::MAX),
             results: Vec::new(),
+            begun: self.begun(&run, &loose, began.is_some()),
             been: doc.filter(|_| began.is_some()).and_then(checkpoint::been),
             replaces: watermark.map(|Head { seq, sha }| Acknowledged { seq, sha }),
         };
@@ -161,10 +164,23 @@ impl Builder<'_> {
         }
         repaired.again = run
             .live_steps()
-            .filter(|step| matches!(&step.state, State::Running(running) if running.ask.is_none()))
+            .filter(|step| match &step.state {
+                State::Running(running) => running.ask.is_none(),
+                _ => step.unknown,
+            })
             .map(|step| step.path.to_string())
             .collect();
         Ok((self.seal(&salvage, &events)?, repaired))
+    }
+
+    /// Steps that may have begun. Where the journal is gone, those whose author wants to be asked may have: all that
+    /// the checkpoint does not call finished.
+    fn begun(&self, run: &Run, loose: &Loose, is_gone: bool) -> BTreeMap<String, bool> {
+        let mut begun = loose.begun();
+        let asks = |id: &StepId| is_gone && run.operation(*id).on_unknown == OnUnknown::Ask;
+        let unsure = run.step_ids().filter(asks).map(|id| run.step(id).path.to_string());
+        begun.extend(unsure.filter(|path| !loose.steps().contains(path.as_str())).map(|path| (path, false)));
+        begun
     }
 
     /// Nothing of the journal can be folded: the checkpoint says how the run began.

@@ -87,8 +87,18 @@ impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Failure {
         let message = error.to_string();
         match error {
-            ProjectError::NotADirectory { path } | ProjectError::Link { path } => Failure::failed(message)
-                .hint(format!("rm {}    (then sage init)", argument(&path.display().to_string()))),
+            ProjectError::NotADirectory { path } | ProjectError::Link { path } => {
+                let shown = argument(&path.display().to_string());
+                match std::fs::canonicalize(&path).ok().filter(|target| *target != path) {
+                    Some(target) => {
+                        let target = argument(&target.display().to_string());
+                        let back =
+                            format!("rm {shown} && mv {target} {shown}    (if what it leads to is yours)");
+                        Failure::failed(message).hint(back)
+                    }
+                    None => Failure::failed(message).hint(format!("rm {shown}    (then sage init)")),
+                }
+            }
             ProjectError::Foreign { path } => {
                 let path = argument(&path.display().to_string());
                 Failure::failed(message).hint(format!("chown -R $(id -u) {path}    (if it is yours)"))

@@ -181,6 +181,9 @@ fn conflict(error: OpenError, request: &StartRequest, args: &Args) -> Failure {
         OpenError::Open { .. } => {
             Failure::from(error).hint(again.arg("--new").comment("gives the open run up"))
         }
+        OpenError::Foreign(_) => {
+            Failure::from(error).hint(again.arg("--new").comment("leaves it and starts anew"))
+        }
         _ => error.into(),
     }
 }

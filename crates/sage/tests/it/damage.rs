@@ -3,6 +3,7 @@
 //! Through the binary where a person would see it; in process, over copies of a reference run, where every
 //! byte and every bit has its turn.
 
+mod asks;
 mod sweep;
 
 use std::path::{Path, PathBuf};

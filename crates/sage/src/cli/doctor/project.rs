@@ -67,7 +67,12 @@ fn state(context: &Context) -> Check {
             "state",
             format!("`{shown}` is a symlink or not a directory: state is only kept in a real one"),
         )
-        .hint(format!("rm {shown}, then sage init"));
+        .hint(match std::fs::canonicalize(dir).ok().filter(|target| target != dir) {
+            Some(target) => {
+                format!("rm {shown} && mv {} {shown}, if what it leads to is yours", target.display())
+            }
+            None => format!("rm {shown}, then sage init"),
+        });
     }
     if let Err(why) = writable(&context.project.runs()) {
         return Check::bad("state", format!("cannot write in `{shown}`: {why}"))

@@ -109,6 +109,23 @@ fn a_background_run_of_a_clone_does_not_go_on() {
     assert_eq!(started(&sage).len(), 1);
 }
 
+// covers: R5, R17
+#[test]
+fn an_open_run_of_another_key_is_not_begun_anew_without_a_word() {
+    let sage = cloned(&cut_off());
+    canary(&sage, "evil.sh");
+    sage.write("go", "");
+    sage.sage("trust --yes");
+    let refused = sage.sage("run evil -t t").exit(2);
+    refused
+        .stderr_has("was not written by this user")
+        .stderr_has("sage trust state.evil")
+        .stderr_has("--new");
+    assert_eq!(sage.lines("ran"), ["first"], "nothing ran again");
+    sage.sage("run evil -t t --new").exit(0);
+    assert_eq!(sage.lines("ran"), ["first", "first"]);
+}
+
 // covers: R17, S1
 #[test]
 fn a_copy_of_a_project_does_not_go_on_by_itself() {
