@@ -284,10 +284,6 @@ fn part_by_part(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 
 /// A refusal to open a link, FIFO or directory is told as what it is, not as `ELOOP` or `ENXIO`.
 fn refusal(path: &Path, error: io::Error) -> io::Error {
-    // Who wants a new file knows what to do with an old one.
-    if error.kind() == io::ErrorKind::AlreadyExists {
-        return error;
-    }
     let error = linked(path, error);
     match path.symlink_metadata() {
         Ok(about) if !about.is_file() && error.get_ref().is_none() => not_regular(path, about.file_type()),
