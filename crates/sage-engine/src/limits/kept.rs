@@ -66,8 +66,8 @@ impl<T: Default> Kept<T> {
         let temp = with_suffix(path, ".tmp");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let mut file = match open_regular(&temp, flags) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Its writer died with the lock that we have now.
+            // Its writer died with the lock that we have now, or it is a link, which is removed itself.
+            Err(_) if temp.symlink_metadata().is_ok() => {
                 own::remove_file(&temp)?;
                 open_regular(&temp, flags)?
             }

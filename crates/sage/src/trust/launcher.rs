@@ -2,10 +2,13 @@
 //! `sh -c`, a library in `LD_PRELOAD`. Their content is part of the definition, so that a pull which changes one asks
 //! again as a changed command does.
 //!
-//! What is named is covered: in words, in shell text, in the values of variables, as a module or a folder with an
-//! entry, and the manifest of `npm` and `make`. What these files start or load in turn is not.
+//! What is named and is a program is covered: by its ending, its mode or its first line, or because an interpreter is
+//! given it, in words, in shell text and in the values of variables; a module or a folder with an entry; the manifest of
+//! `npm` and `make`. Other files are data that programs write: a changed one is no other program. What a covered file
+//! starts or loads in turn is not covered.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use sage_core::digest::Digest;
@@ -14,18 +17,24 @@ use serde_json::Value;
 
 /// Of larger ones size and time count.
 const MAX_BYTES: u64 = 64 << 20;
-/// Files that programs write, or that are only read: a changed one is no other program.
-const DATA: [&str; 15] = [
-    "db", "sqlite", "sqlite3", "log", "csv", "tsv", "jsonl", "ndjson", "parquet", "pid", "sock", "lock",
-    "md", "txt", "html",
+/// Endings of scripts, and of what programs load.
+const PROGRAMS: [&str; 24] = [
+    "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "rb", "pl",
+    "php", "lua", "jar", "so", "dylib", "wasm", "ps1", "tcl", "mk",
 ];
+/// Whatever they are given is a program. Without the number of a version.
+const INTERPRETERS: [&str; 15] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "source", "python", "node", "ruby", "perl", "php", "lua",
+    "tsx", "ts-node",
+];
+/// Options of theirs that are followed by one more program.
+const LOADING: [&str; 4] = ["-r", "--require", "--import", "--loader"];
 /// What a folder begins with when an interpreter is given it.
 const ENTRIES: [&str; 7] =
     ["package.json", "index.js", "index.mjs", "index.cjs", "index.ts", "__main__.py", "__init__.py"];
 /// Tools that take what they run from a file that nobody names.
-const MANIFESTS: [(&str, &[&str]); 8] = [
+const MANIFESTS: [(&str, &[&str]); 7] = [
     ("npm", &["package.json"]),
-    ("npx", &["package.json"]),
     ("yarn", &["package.json"]),
     ("pnpm", &["package.json"]),
     ("bun", &["package.json"]),
@@ -43,6 +52,8 @@ pub struct Started {
     commands: Vec<Vec<String>>,
     /// Shell text, and values of variables.
     texts: Vec<String>,
+    /// Scripts of the fake agent.
+    scripts: Vec<String>,
 }
 
 impl Started {
@@ -57,12 +68,13 @@ impl Started {
     }
 
     /// A script of the fake agent: a file, or turns with commands in them.
-    pub fn fake(self, root: &Path, script: &Value) -> Started {
+    pub fn fake(mut self, root: &Path, script: &Value) -> Started {
         let Some(path) = script.as_str() else { return self.texts(texts_at(script, &["run"])) };
         let file = root.join(path).canonicalize().unwrap_or_default();
         let turns = DiskFs::default().read(&file, MAX_BYTES).unwrap_or_default();
         let turns = serde_json::from_slice(&turns).unwrap_or_default();
-        self.texts(texts_at(&turns, &["run"])).texts([path.to_string()])
+        self.scripts.push(path.to_string());
+        self.texts(texts_at(&turns, &["run"]))
     }
 
     /// By the path in the project. Relative ones begin at its root.
@@ -72,11 +84,12 @@ impl Started {
         for words in &self.commands {
             // A bare program is looked for in `PATH`, which never leads into the project.
             let skipped = usize::from(words.first().is_some_and(|program| !program.contains('/')));
-            words.iter().skip(skipped).for_each(|word| found.name(word, Path::new("")));
+            words.iter().skip(skipped).for_each(|word| found.name(word, Path::new(""), false));
             found.text(&words.join(" "), skipped);
             words.iter().skip(skipped).for_each(|word| found.text(word, 0));
         }
         self.texts.iter().for_each(|text| found.text(text, 0));
+        self.scripts.iter().for_each(|script| found.name(script, Path::new(""), true));
         found.files
     }
 }
@@ -100,7 +113,7 @@ pub fn texts_at(value: &Value, keys: &[&str]) -> Vec<String> {
 
 struct Found {
     root: PathBuf,
-    seen: BTreeSet<(PathBuf, String)>,
+    seen: BTreeSet<(PathBuf, String, bool)>,
     files: BTreeMap<String, Digest>,
 }
 
@@ -113,59 +126,86 @@ impl Found {
         let is_folder = |token: &&&str| self.root.join(token).is_dir() && self.root.join(token) != self.root;
         let mut folders: Vec<PathBuf> = vec![PathBuf::new()];
         folders.extend(tokens.iter().filter(is_folder).take(FOLDERS).map(PathBuf::from));
+        let interpreted = interpreted(&tokens);
         for folder in &folders {
             for (number, token) in tokens.iter().enumerate() {
-                let program = token.rsplit('/').next().unwrap_or(token);
-                let manifests = MANIFESTS.iter().find(|(tool, _)| *tool == program).map(|(_, files)| *files);
-                manifests.into_iter().flatten().for_each(|file| self.name(file, folder));
+                let manifests =
+                    MANIFESTS.iter().find(|(tool, _)| *tool == base(token)).map(|(_, files)| *files);
+                manifests.into_iter().flatten().for_each(|file| self.name(file, folder, true));
                 if number < skipped {
                     continue;
                 }
-                self.name(token, folder);
+                self.name(token, folder, interpreted.contains(&number));
                 // `-r./x`, `${X:-./x}`
                 let start = ["./", "../"].iter().filter_map(|start| token.find(start)).min();
-                start.filter(|at| *at > 0).into_iter().for_each(|at| self.name(&token[at..], folder));
+                start.filter(|at| *at > 0).into_iter().for_each(|at| self.name(&token[at..], folder, false));
                 if number > 0 && tokens[number - 1] == "-m" {
                     let module = token.replace('.', "/");
-                    self.name(&format!("{module}.py"), folder);
-                    self.name(&module, folder);
+                    self.name(&format!("{module}.py"), folder, true);
+                    self.name(&module, folder, true);
                 }
             }
         }
     }
 
-    /// The file of that name, or where the folder of that name begins.
-    fn name(&mut self, word: &str, folder: &Path) {
-        if word.is_empty()
-            || word.contains('\0')
-            || !self.seen.insert((folder.to_path_buf(), word.to_string()))
-        {
+    /// The file of that name, or where the folder of that name begins. `started`: it is a program, however it looks.
+    fn name(&mut self, word: &str, folder: &Path, started: bool) {
+        let is_name = !word.is_empty() && !word.contains('\0');
+        if !is_name || !self.seen.insert((folder.to_path_buf(), word.to_string(), started)) {
             return;
         }
-        let path = self.root.join(folder).join(word);
-        let Ok(path) = path.canonicalize() else { return };
+        let Ok(path) = self.root.join(folder).join(word).canonicalize() else { return };
         let Ok(inside) = path.strip_prefix(&self.root).map(Path::to_path_buf) else { return };
-        if path.is_dir() {
-            ENTRIES.iter().for_each(|entry| self.file(&path.join(entry), &inside.join(entry)));
-        } else {
-            self.file(&path, &inside);
+        if !path.is_dir() {
+            self.file(&path, &inside, started);
+        } else if started {
+            ENTRIES.iter().for_each(|entry| self.file(&path.join(entry), &inside.join(entry), true));
         }
     }
 
-    fn file(&mut self, path: &Path, inside: &Path) {
-        let ending = inside.extension().and_then(|it| it.to_str()).unwrap_or_default().to_lowercase();
+    fn file(&mut self, path: &Path, inside: &Path, started: bool) {
         let key = inside.to_string_lossy().into_owned();
-        if DATA.contains(&ending.as_str()) || self.files.contains_key(&key) {
-            return;
-        }
         let Some(about) = path.metadata().ok().filter(std::fs::Metadata::is_file) else { return };
         let Ok(real) = path.canonicalize() else { return };
-        let digest = match DiskFs::default().read(&real, MAX_BYTES) {
+        if self.files.contains_key(&key) {
+            return;
+        }
+        let content = DiskFs::default().read(&real, MAX_BYTES);
+        let has_interpreter = content.as_ref().is_ok_and(|bytes| bytes.starts_with(b"#!"));
+        if !(started || has_interpreter || looks_started(inside, &about)) {
+            return;
+        }
+        let digest = match content {
             Ok(bytes) => Digest::of(&bytes),
             Err(_) => Digest::of(format!("{} {:?}", about.len(), about.modified().ok()).as_bytes()),
         };
         self.files.insert(key, digest);
     }
+}
+
+fn looks_started(path: &Path, about: &std::fs::Metadata) -> bool {
+    let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default().to_lowercase();
+    PROGRAMS.contains(&ending.as_str()) || about.permissions().mode() & 0o111 != 0
+}
+
+fn base(token: &str) -> &str {
+    token.rsplit('/').next().unwrap_or(token)
+}
+
+/// The numbers of the words that interpreters are given as their programs.
+fn interpreted(tokens: &[&str]) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut waits = false;
+    for (number, token) in tokens.iter().enumerate() {
+        let is_loaded = number > 0 && LOADING.contains(&tokens[number - 1]);
+        if waits && !token.starts_with('-') {
+            found.insert(number);
+            waits = is_loaded;
+        }
+        let name = base(token).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        waits |= INTERPRETERS.contains(&name);
+    }
+    found
 }
 
 #[cfg(test)]
@@ -182,6 +222,11 @@ mod tests {
         for path in ["root/pkg/__main__.py", "root/srv/index.js", "root/web/package.json", "root/Makefile"] {
             write(dir.path(), path);
         }
+        for path in ["root/package.json", "root/memory.json", "root/plain", "root/tools/sub"] {
+            write(dir.path(), path);
+        }
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(dir.path().join("root/tools/sub"), executable).unwrap();
         dir
     }
 
@@ -192,7 +237,7 @@ mod tests {
 
     // covers: R17
     #[test]
-    fn every_file_that_a_command_names_counts() {
+    fn every_program_that_a_command_names_counts() {
         let dir = project();
         let root = dir.path().join("root");
         let named = |words: &[&str]| -> Vec<String> {
@@ -203,13 +248,15 @@ mod tests {
         for (words, files) in [
             (&["./agent.sh", "tools/server.py"][..], &["agent.sh", "tools/server.py"][..]),
             (&["python3", "-u", "tools/server.py", "data.db"], &["tools/server.py"]),
+            (&["sh", "plain", "memory.json"], &["plain"]),
+            (&["tools/sub", "memory.json"], &["tools/sub"]),
             (&["uv", "run", "tools/server.py"], &["tools/server.py"]),
             (&["sh", "-c", "exec ./agent.sh"], &["agent.sh"]),
             (&["sh", "-c", "cd tools && python3 server.py"], &["tools/server.py"]),
             (&["node", "-r", "./p.js", "srv"], &["p.js", "srv/index.js"]),
             (&["python3", "-m", "pkg"], &["pkg/__main__.py"]),
             (&["make"], &["Makefile"]),
-            (&["sh", "-c", "cd web && npm start"], &["web/package.json"]),
+            (&["sh", "-c", "cd web && npm start"], &["package.json", "web/package.json"]),
             (&[&absolute], &["agent.sh"]),
             (&["x", "--with=./p.js", "${PWD}/agent.sh", "${A:-./e.so}"], &["agent.sh", "e.so", "p.js"]),
         ] {
@@ -218,6 +265,7 @@ mod tests {
         for none in [
             &["agent.sh"][..],
             &["sqlite-mcp", "data.db"],
+            &["memory-mcp", "--file=memory.json", "plain", "web", "."],
             &["../outside.sh"],
             &["npx", "-y", "x"],
             &["."],

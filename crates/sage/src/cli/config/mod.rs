@@ -146,8 +146,7 @@ impl Config {
         let given = file.min_memory.as_ref().map(Size::text);
         let min_memory = pick(&mut settings, "minMemory", &[], given, DEFAULT_MIN_MEMORY.into());
         let ageing = file.ageing.clone().unwrap_or_else(|| Time::Text(DEFAULT_AGEING.into()));
-        let given = file.ageing.as_ref().map(Time::text);
-        pick(&mut settings, "ageing", &[], given, DEFAULT_AGEING.into());
+        pick(&mut settings, "ageing", &[], file.ageing.as_ref().map(Time::text), DEFAULT_AGEING.into());
         let pools = pools(&mut settings, &file)?;
         let providers = providers(&mut settings, &file)?;
         check_commands(&file)?;
