@@ -247,6 +247,8 @@ fn a_workflow_that_took_too_long_is_over_after_a_kill() {
     let over = || std::fs::read_to_string(journal()).is_ok_and(|text| text.contains("\"step.returned\""));
     running.until(|| dir.exists() && sage.engine().latest("x").is_some() && over(), "the end of its time");
     running.kill();
+    // Its keeper ends it; until then it would see the file.
+    wait_until(|| sage.alive().is_empty(), DEADLINE, "its processes are gone");
     sage.write("go", "");
     sage.sage("resume x").exit(1).stdout_has("timeout");
     assert!(!sage.lines("ran").contains(&"end".to_owned()), "{:?}", sage.lines("ran"));
