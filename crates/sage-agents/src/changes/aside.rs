@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A power cut may cost the explanation. A shared index would be written to the repository.
-const SETTINGS: [&str; 4] = ["-c", "core.fsync=none", "-c", "core.splitIndex=false"];
+const SETTINGS: [&str; 6] =
+    ["-c", "core.fsync=none", "-c", "core.splitIndex=false", "-c", "core.sharedRepository=0600"];
 /// Sage's own files, whatever the project ignores.
 const OWN: &str = ".sage";
 

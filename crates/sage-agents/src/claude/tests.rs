@@ -98,9 +98,9 @@ fn questions_are_read() {
     let Event::Ask { id, tool, input, blocked_path } = line(&ask).event else { panic!() };
     assert_eq!((id.as_str(), tool.as_str(), blocked_path.as_deref()), ("r1", "Bash", Some("/x")));
     assert_eq!(input, json!({"command": "make"}));
-    let other =
-        json!({"type": "control_request", "request_id": "r2", "request": {"subtype": "hook_callback"}});
-    assert!(matches!(line(&other).event, Event::OtherRequest { id } if id == "r2"));
+    let request = |subtype: &str| json!({"type": "control_request", "request_id": "r2", "request": {"subtype": subtype}});
+    assert!(matches!(line(&request("hook_callback")).event, Event::Holds { id } if id == "r2"));
+    assert!(matches!(line(&request("mcp_message")).event, Event::OtherRequest { id } if id == "r2"));
     let gone = json!({"type": "control_cancel_request", "request_id": "r1"});
     assert!(matches!(line(&gone).event, Event::Withdrawn { id } if id == "r1"));
     let servers = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "sage-servers",

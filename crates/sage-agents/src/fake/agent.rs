@@ -9,7 +9,7 @@ use std::time::Duration;
 use sage_fence::Fence;
 use serde_json::{Value, json};
 
-use super::line::{Answer as Permitted, Line, Told};
+use super::line::{Answer as Permitted, Line, Told, Used};
 use super::script::{Fault, Response, Script, Turn};
 use super::server::{self, Answer};
 use crate::complaint::Complaint;
@@ -62,8 +62,11 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
             use_tool("Run", json!({"command": command}), || run_command(command))?;
         }
     }
-    turn.responses.iter().try_for_each(respond)?;
-    respond(&Response { say: turn.say.clone(), usage: turn.usage.clone(), delay_ms: 0 })?;
+    let last = Response { say: turn.say.clone(), usage: turn.usage.clone(), delay_ms: 0 };
+    let mut responses = turn.responses.iter().chain([&last]).peekable();
+    while let Some(response) = responses.next() {
+        respond(response, responses.clone().any(|later| later.usage.is_some()))?;
+    }
     match turn.fault {
         Some(fault) => misbehave(fault, turn),
         None => succeed(turn),
@@ -116,13 +119,13 @@ fn use_tool(tool: &str, input: Value, work: impl FnOnce() -> io::Result<()>) -> 
     done
 }
 
-fn respond(response: &Response) -> io::Result<()> {
+fn respond(response: &Response, goes_on: bool) -> io::Result<()> {
     sleep_ms(response.delay_ms);
     if let Some(text) = &response.say {
         print_line(&Line::Text { text: text.clone() })?;
     }
     if let Some(usage) = &response.usage {
-        print_line(&Line::Usage(usage.clone()))?;
+        print_line(&Line::Usage(Used { usage: usage.clone(), goes_on }))?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub enum Line {
         failed: bool,
     },
     /// Of one response; the sum of these lines is the usage of the attempt.
-    Usage(Usage),
+    Usage(Used),
     Limits(QuotaSignal),
     /// A permission that the agent asks for; the answer comes on its standard input.
     Ask {
@@ -37,6 +37,16 @@ pub enum Line {
         result: Value,
     },
     Error(Complaint),
+}
+
+/// What a response used, and whether another one follows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    #[serde(flatten)]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// A person's message, as the fake agent reads it.

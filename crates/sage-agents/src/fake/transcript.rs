@@ -70,10 +70,11 @@ impl Transcript {
             Line::ToolResult { tool, output, failed } => feed.result(&tool, &output, failed),
             Line::Heard { text } => feed.heard(&Message { id: String::new(), text }),
             Line::Ask { ask } => self.asks.push(ask),
-            Line::Usage(usage) => {
-                self.usage.add(&usage);
+            Line::Usage(used) => {
+                self.usage.add(&used.usage);
+                let stage = if used.goes_on { Stage::GoesOn } else { Stage::Answered };
                 // All of this attempt so far: a report that is lost or comes twice changes nothing.
-                feed.usage(self.usage.clone(), Stage::Answered);
+                feed.usage(self.usage.clone(), stage);
             }
             Line::Limits(signal) => feed.quota(signal),
             Line::Result { result } if self.results.len() < 2 => self.results.push(result),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sage_core::policy::FailureClass;
 use sage_core::port::{
-    BoxFuture, Progress, Refusal, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage,
+    BoxFuture, Progress, Refusal, Stage, StepCall, StepCx, StepExecutor, StepOutcome, Stop, Usage,
 };
 use sage_core::role::Role;
 use sage_core::template::Isolation;
@@ -248,7 +248,8 @@ impl Performance {
             let Some(tokens) = usages.get(response) else { continue };
             self.steps.calls.lock().unwrap()[self.number].used += tokens;
             if !script.has("silent-bill") {
-                (self.cx.progress)(Progress::Usage(self.bill(), Default::default()));
+                let stage = if response + 1 < usages.len() { Stage::GoesOn } else { Stage::Answered };
+                (self.cx.progress)(Progress::Usage(self.bill(), stage));
             }
         }
         if script.below("refuse", attempt) {

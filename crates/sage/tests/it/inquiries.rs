@@ -87,8 +87,8 @@ fn a_question_is_shown_whole_and_its_answer_reaches_the_agent() {
     run.end().exit(0);
     assert!(sage.path("painted").exists());
     let said = told(&sage);
-    assert!(said.contains(r#"\"Which color?\":{\"text\":\"green\"}"#), "{said}");
-    assert!(said.contains(r#"\"Which sizes?\":{\"choices\":[\"S\",\"L\"]}"#), "{said}");
+    assert!(said.contains(r#""Which color?":{"text":"green"}"#), "{said}");
+    assert!(said.contains(r#""Which sizes?":{"choices":["S","L"]}"#), "{said}");
     sage.sage("logs x").exit(0).stdout_has("allowed by").stdout_has(": green; S, L");
     sage.assert_nothing_alive();
 }
@@ -142,7 +142,7 @@ fn a_plan_is_approved_with_a_comment_or_sent_back() {
     run.end().exit(0);
     assert!(sage.path("painted").exists());
     assert!(
-        told(&sage).contains(r"2. paint\\n\\n## From the person who approved this plan\\n\\nred paint"),
+        told(&sage).contains(r"2. paint\n\n## From the person who approved this plan\n\nred paint"),
         "{}",
         told(&sage)
     );
@@ -187,7 +187,7 @@ fn on_a_terminal_the_options_are_shown_and_answered() {
     assert!(shown.contains("work/one: approve"), "{shown}");
     run.end().exit(0);
     let said = told(&sage);
-    assert!(said.contains(r#"\"choices\":[\"Blue\"]"#) && said.contains(r#"[\"S\",\"L\"]"#), "{said}");
+    assert!(said.contains(r#""choices":["Blue"]"#) && said.contains(r#"["S","L"]"#), "{said}");
     let run = sage.spawn("run x -t plans --quiet --new");
     wait_for_question(&sage);
     let shown = typed(&sage, "approve x", "use brushes\n");

@@ -254,7 +254,7 @@ fn the_core_is_pure() {
     assert_none("sage-core does no I/O, has no clock, no randomness, no tasks", found);
 }
 
-/// core <- fence <- engine, agents <- sage; core <- script <- sage; adapters never see each other.
+/// core <- fence <- engine, agents <- sage; engine <- history <- sage; core <- script <- sage; adapters never see each other.
 #[test]
 fn crates_depend_in_one_direction() {
     let mut found = Vec::new();
@@ -263,6 +263,7 @@ fn crates_depend_in_one_direction() {
             "sage-core" => &[],
             "sage" => continue,
             "sage-engine" | "sage-agents" => &["sage-core", "sage-fence"],
+            "sage-history" => &["sage-core", "sage-fence", "sage-engine"],
             _ => &["sage-core"],
         };
         let wrong = dependencies.iter().filter(|on| !allowed.contains(&on.as_str()));

@@ -34,7 +34,7 @@ fn isolated_steps_survive_a_kill_and_leave_the_checkout_alone() {
     git(&sage, &["-c", "user.name=u", "-c", "user.email=u@h", "commit", "-q", "-m", "first"]);
     sage.write("a.txt", "changed\n");
     // Whoever has a `.gitignore` of his own in `.sage` does not see the worktrees either.
-    sage.write(".sage/.gitignore", "/state/\n/inbox/\n/logs/\n");
+    sage.write(".sage/.gitignore", "/state/\n/inbox/\n/logs/\n/history.db*\n");
     let checkout =
         || [git(&sage, &["status", "--porcelain", "-uall"]), git(&sage, &["rev-parse", "HEAD", "main"])];
     let before = checkout();

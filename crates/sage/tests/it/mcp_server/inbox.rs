@@ -146,8 +146,8 @@ fn an_agents_question_is_a_form_with_its_options() {
         let done = client.call("sage_workflow_status", json!({"feature": "x", "waitMs": 40_000})).good();
         assert_eq!(done["status"], "completed", "{done}");
         let log = sage.sage("logs x p/one").exit(0);
-        log.stdout_has(r#"\"Which color?\":{\"choices\":[\"Blue\"]}"#)
-            .stdout_has(r#"\"choices\":[\"S\"],\"text\":\"and XXL\""#);
+        log.stdout_has(r#""Which color?":{"choices":["Blue"]}"#)
+            .stdout_has(r#""choices":["S"],"text":"and XXL""#);
         client.hang_up();
         wait_until(|| sage.processes().is_empty(), DEADLINE, "everything to end");
     }
