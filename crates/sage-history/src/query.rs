@@ -30,7 +30,7 @@ impl History {
         if !statement.readonly() {
             return Err(HistoryError::Query("it would change the history".into()));
         }
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_string).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_string).collect();
         let mut rows = statement.query([]).map_err(failed)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
