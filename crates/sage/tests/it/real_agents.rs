@@ -133,6 +133,18 @@ fn is_heard(sage: &Sage) -> bool {
     records.any(|record| record.contains("\"heard\": true"))
 }
 
+/// The agent itself has written down what it was about to do: it does so a moment later.
+fn is_written(dir: &std::path::Path, what: &str) -> bool {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|it| it.path());
+    entries.into_iter().any(|path| match path.is_dir() {
+        true => !path.ends_with(".sage") && !path.is_symlink() && is_written(&path, what),
+        false => {
+            let is_log = path.extension().is_some_and(|it| it == "jsonl");
+            is_log && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(what))
+        }
+    })
+}
+
 /// Sage is killed in the middle of a turn; whoever resumes goes on in the same conversation.
 fn killed_owner(agent: &str, tool: Value) {
     let script = json!([
@@ -143,6 +155,9 @@ fn killed_owner(agent: &str, tool: Value) {
     let Some(sage) = project(&model, &LONG.replace("AGENT", agent)) else { return };
     let run = sage.spawn("run x -t t --quiet");
     wait_until(|| !sage.lines("begun").is_empty() && is_heard(&sage), DEADLINE, "the agent's tool to run");
+    let told = "echo once >> begun";
+    let places = [sage.root(), sage.outside()];
+    wait_until(|| places.iter().any(|dir| is_written(dir, told)), DEADLINE, "the agent's own record");
     run.kill();
     sage.assert_nothing_alive();
     sage.sage("resume x --quiet").exit(0);
