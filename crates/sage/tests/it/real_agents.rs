@@ -23,11 +23,16 @@ pub fn programs() -> Option<PathBuf> {
 }
 
 /// A project whose agents `claude` and `codex` are the real ones and talk to `model` only.
+/// Where the agents of a project keep what is theirs.
+fn homes(sage: &Sage) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(sage.outside().file_name().unwrap())
+}
+
 pub fn project(model: &FakeLlm, template: &str) -> Option<Sage> {
     let programs = programs()?;
     let sage = Sage::new().template("t", template);
     // Codex finds its sandbox only outside of the temporary directory.
-    let homes = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(sage.outside().file_name().unwrap());
+    let homes = homes(&sage);
     std::fs::create_dir_all(homes.join("codex")).unwrap();
     std::fs::create_dir_all(homes.join("claude")).unwrap();
     let (url, homes) = (model.url(), homes.display().to_string());
@@ -137,7 +142,7 @@ fn is_heard(sage: &Sage) -> bool {
 fn is_written(dir: &std::path::Path, what: &str) -> bool {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|it| it.path());
     entries.into_iter().any(|path| match path.is_dir() {
-        true => !path.ends_with(".sage") && !path.is_symlink() && is_written(&path, what),
+        true => !path.is_symlink() && is_written(&path, what),
         false => {
             let is_log = path.extension().is_some_and(|it| it == "jsonl");
             is_log && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(what))
@@ -155,9 +160,8 @@ fn killed_owner(agent: &str, tool: Value) {
     let Some(sage) = project(&model, &LONG.replace("AGENT", agent)) else { return };
     let run = sage.spawn("run x -t t --quiet");
     wait_until(|| !sage.lines("begun").is_empty() && is_heard(&sage), DEADLINE, "the agent's tool to run");
-    let told = "echo once >> begun";
-    let places = [sage.root(), sage.outside()];
-    wait_until(|| places.iter().any(|dir| is_written(dir, told)), DEADLINE, "the agent's own record");
+    let own = homes(&sage).join(agent);
+    wait_until(|| is_written(&own, "echo once >> begun"), DEADLINE, "the agent's own record");
     run.kill();
     sage.assert_nothing_alive();
     sage.sage("resume x --quiet").exit(0);
