@@ -22,12 +22,12 @@ pub fn programs() -> Option<PathBuf> {
     found
 }
 
-/// A project whose agents `claude` and `codex` are the real ones and talk to `model` only.
 /// Where the agents of a project keep what is theirs.
 fn homes(sage: &Sage) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(sage.outside().file_name().unwrap())
 }
 
+/// A project whose agents `claude` and `codex` are the real ones and talk to `model` only.
 pub fn project(model: &FakeLlm, template: &str) -> Option<Sage> {
     let programs = programs()?;
     let sage = Sage::new().template("t", template);
