@@ -63,7 +63,10 @@ fn rows() -> Vec<Row> {
         row("401").always(json!({"status": 401})).fails("auth").blamed(1),
         row("429 with retry-after 2")
             .once(json!({"status": 429, "headers": {"retry-after": "2"}}))
-            .attempts(2),
+            .attempts(2)
+            // It may ask once more by itself before Sage has heard of the refusal, and tells nothing of that answer.
+            .requests_in(2..=3)
+            .tokens(Tokens::Responses(1)),
         row("500").once(json!({"status": 500})).fields(SOON).attempts(2).unattributed(1),
         row("dropped stream")
             .once(json!({"text": "half", "drop": true}))
