@@ -1,7 +1,6 @@
 //! Handoffs and wakes as rows. They have files of their own, which are read again when one of them has changed.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rusqlite::{Connection, Transaction, params};
 use sage_engine::handoff::Store;
@@ -26,7 +25,7 @@ fn when_changed(
     paths: &[PathBuf],
     write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
 ) -> Result<(), HistoryError> {
-    let found: Vec<Seen> = paths.iter().filter_map(|path| seen(path)).collect();
+    let found: Vec<Seen> = paths.iter().filter_map(|path| Seen::of(path)).collect();
     if found.is_empty() {
         return Ok(());
     }
@@ -45,13 +44,6 @@ fn when_changed(
     transaction.execute("INSERT OR REPLACE INTO sources VALUES (?1, ?2, ?3)", params![name, now.0, now.1])?;
     transaction.commit()?;
     Ok(())
-}
-
-/// Size and time of a file or directory.
-pub fn seen(path: &Path) -> Option<Seen> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    let changed = meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec());
-    Some(Seen { bytes: crate::rows::int(meta.len()), changed })
 }
 
 fn write_handoffs(db: &Transaction<'_>, engine: &Engine) -> rusqlite::Result<()> {

@@ -19,7 +19,6 @@ use std::path::PathBuf;
 
 use rusqlite::Connection;
 
-pub use query::Cell;
 pub use rows::RunRow;
 pub use stats::{By, Rates, Stat};
 pub use sync::Synced;

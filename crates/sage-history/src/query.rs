@@ -6,11 +6,8 @@ use serde_json::Value;
 
 use crate::{History, HistoryError, RunRow};
 
-/// A value of a query's answer.
-pub type Cell = Value;
-
 /// Names of the columns, and the rows.
-pub type Answer = (Vec<String>, Vec<Vec<Cell>>);
+pub type Answer = (Vec<String>, Vec<Vec<Value>>);
 
 impl History {
     /// All runs, newest first.
@@ -35,13 +32,13 @@ impl History {
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             let cells = (0..columns.len()).map(|column| row.get_ref(column).map(cell));
-            found.push(cells.collect::<Result<Vec<Cell>, _>>().map_err(failed)?);
+            found.push(cells.collect::<Result<Vec<Value>, _>>().map_err(failed)?);
         }
         Ok((columns, found))
     }
 }
 
-fn cell(value: ValueRef<'_>) -> Cell {
+fn cell(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => number.into(),

@@ -1,5 +1,8 @@
 //! A run as rows: the run itself and its steps as all doors show them, its attempts as its events tell them.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use rusqlite::{Row, Transaction, params};
 use sage_core::run::{Run, StepId};
 use sage_core::wire::{StepView, WorkflowMetrics, counts, verdict_of};
@@ -55,12 +58,20 @@ impl RunRow {
     }
 }
 
-/// A journal as it was before it was read: one that has changed since is read again.
+/// A file or directory as it was before it was read: one that has changed since is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub bytes: i64,
     /// Nanoseconds since 1970.
     pub changed: i64,
+}
+
+impl Seen {
+    pub fn of(path: &Path) -> Option<Seen> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        let changed = meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec());
+        Some(Seen { bytes: int(meta.len()), changed })
+    }
 }
 
 /// Takes a run's rows away.

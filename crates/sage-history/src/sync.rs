@@ -7,7 +7,7 @@ use sage_engine::journal;
 use sage_engine::open::{Engine, OpenError};
 
 use crate::attempts::Attempts;
-use crate::letters::{self, seen};
+use crate::letters;
 use crate::rows::{self, Seen};
 use crate::{History, HistoryError};
 
@@ -38,7 +38,7 @@ impl History {
         let mut there = Vec::new();
         for run in engine.run_ids()? {
             let journal = engine.project.run_dir(&run).join(journal::FILE_NAME);
-            there.extend(seen(&journal).map(|seen| (run, seen)));
+            there.extend(Seen::of(&journal).map(|seen| (run, seen)));
         }
         self.mark_removed(&known, &there)?;
         there.retain(|(run, seen)| known.get(run) != Some(&Some(*seen)));

@@ -63,7 +63,7 @@ fn play(turn: &Turn) -> io::Result<ExitCode> {
         }
     }
     let last = Response { say: turn.say.clone(), usage: turn.usage.clone(), delay_ms: 0 };
-    let mut responses = turn.responses.iter().chain([&last]).peekable();
+    let mut responses = turn.responses.iter().chain([&last]);
     while let Some(response) = responses.next() {
         respond(response, responses.clone().any(|later| later.usage.is_some()))?;
     }

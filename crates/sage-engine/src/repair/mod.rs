@@ -176,10 +176,10 @@ impl Builder<'_> {
     /// Steps that may have begun. Where the journal is gone, those whose author wants to be asked may have: all that
     /// the checkpoint does not call finished.
     fn begun(&self, run: &Run, loose: &Loose, is_gone: bool) -> BTreeMap<String, bool> {
-        let mut begun = loose.begun();
+        let (mut begun, ended) = (loose.begun(), loose.steps());
         let asks = |id: &StepId| is_gone && run.operation(*id).on_unknown == OnUnknown::Ask;
         let unsure = run.step_ids().filter(asks).map(|id| run.step(id).path.to_string());
-        begun.extend(unsure.filter(|path| !loose.steps().contains(path.as_str())).map(|path| (path, false)));
+        begun.extend(unsure.filter(|path| !ended.contains(path.as_str())).map(|path| (path, false)));
         begun
     }
 

@@ -1,5 +1,6 @@
 //! How a command fails: what, and what to type next. Exit codes are those of DESIGN §6.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use sage_core::run::FoldError;
@@ -83,21 +84,24 @@ impl Failure {
     }
 }
 
+/// What makes a real directory of what stands in its place. A link may lead to the only copy of the state.
+pub fn real_directory(path: &Path) -> String {
+    let shown = argument(&path.display().to_string());
+    match std::fs::canonicalize(path).ok().filter(|target| target != path) {
+        Some(target) => {
+            let target = argument(&target.display().to_string());
+            format!("rm {shown} && mv {target} {shown}    (if what it leads to is yours)")
+        }
+        None => format!("rm {shown}    (then sage init)"),
+    }
+}
+
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Failure {
         let message = error.to_string();
         match error {
             ProjectError::NotADirectory { path } | ProjectError::Link { path } => {
-                let shown = argument(&path.display().to_string());
-                match std::fs::canonicalize(&path).ok().filter(|target| *target != path) {
-                    Some(target) => {
-                        let target = argument(&target.display().to_string());
-                        let back =
-                            format!("rm {shown} && mv {target} {shown}    (if what it leads to is yours)");
-                        Failure::failed(message).hint(back)
-                    }
-                    None => Failure::failed(message).hint(format!("rm {shown}    (then sage init)")),
-                }
+                Failure::failed(message).hint(real_directory(&path))
             }
             ProjectError::Foreign { path } => {
                 let path = argument(&path.display().to_string());

@@ -12,7 +12,7 @@ use crate::cli::agents::{self, Row, State};
 use crate::cli::catalog::Catalog;
 use crate::cli::config;
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, real_directory};
 use crate::cli::list;
 use crate::command_line::sage;
 use crate::trust::open::{STATE, foreign};
@@ -67,12 +67,7 @@ fn state(context: &Context) -> Check {
             "state",
             format!("`{shown}` is a symlink or not a directory: state is only kept in a real one"),
         )
-        .hint(match std::fs::canonicalize(dir).ok().filter(|target| target != dir) {
-            Some(target) => {
-                format!("rm {shown} && mv {} {shown}, if what it leads to is yours", target.display())
-            }
-            None => format!("rm {shown}, then sage init"),
-        });
+        .hint(real_directory(dir));
     }
     if let Err(why) = writable(&context.project.runs()) {
         return Check::bad("state", format!("cannot write in `{shown}`: {why}"))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Home, Setup, acp_program, anthropic_usage, node};
 use super::play::play;
-use super::row::{DONE, NOBODY, Row, SOON, Tokens, killed, row};
+use super::row::{Row, SOON, Tokens, is_denied, is_limited, killed, row, uses_tool};
 
 const CLAUDE_ACP: Agent = Agent {
     name: "claude-acp",
@@ -45,21 +45,11 @@ const ALLOWED: &str = "[approvals]\ntools = [\"Bash\"]\n";
 fn rows() -> Vec<Row> {
     vec![
         row("ok").long(),
-        row("tool")
-            .turns(json!([shell("echo ran > ran"), {"text": DONE}]))
-            .settings(ALLOWED)
-            .requests(2)
-            .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"])),
-        row("asks, denied")
-            .turns(json!([shell("sh -c 'echo ran > ran'"), {"text": DONE}]))
-            .settings(NOBODY)
-            .requests(2)
-            .afterwards(|it| assert!(!it.sage.path("ran").exists())),
+        uses_tool(shell("echo ran > ran")).settings(ALLOWED),
+        is_denied(shell("sh -c 'echo ran > ran'")).requests(2),
         row("400").always(json!({"status": 413})).fails("invalid"),
         row("401").always(json!({"status": 401})).fails("auth").requests_in(1..=2).blamed(1),
-        row("429 with retry-after 2")
-            .once(json!({"status": 429, "headers": {"retry-after": "2"}}))
-            .requests(2),
+        is_limited().requests(2),
         row("529").once(json!({"status": 529})).fields(SOON).requests(2).long(),
         row("hang, idleTimeout")
             .always(json!({"hang": true}))

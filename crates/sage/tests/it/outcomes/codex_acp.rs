@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Home, Setup, node, openai_usage, program};
 use super::play::play;
-use super::row::{DONE, NOBODY, Row, SOON, Tokens, killed, row};
+use super::row::{Row, SOON, Tokens, is_denied, is_limited, killed, row, uses_tool};
 
 const CODEX_ACP: Agent = Agent {
     name: "codex-acp",
@@ -48,21 +48,11 @@ const ALLOWED: &str = "[approvals]\ntools = [\"execute\"]\n";
 fn rows() -> Vec<Row> {
     vec![
         row("ok").long(),
-        row("tool")
-            .turns(json!([shell("echo ran > ran"), {"text": DONE}]))
-            .settings(ALLOWED)
-            .requests(2)
-            .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"])),
-        row("asks, denied")
-            .turns(json!([shell("sh -c 'echo ran > ran'"), {"text": DONE}]))
-            .settings(NOBODY)
-            .fails("failed")
-            .says("not allowed")
-            .afterwards(|it| assert!(!it.sage.path("ran").exists())),
+        uses_tool(shell("echo ran > ran")).settings(ALLOWED),
+        is_denied(shell("sh -c 'echo ran > ran'")).fails("failed").says("not allowed"),
         row("400").always(json!({"status": 400})).fails("invalid"),
         row("401").always(json!({"status": 401})).fails("auth").blamed(1),
-        row("429 with retry-after 2")
-            .once(json!({"status": 429, "headers": {"retry-after": "2"}}))
+        is_limited()
             .attempts(2)
             // It may ask once more by itself before Sage has heard of the refusal, and tells nothing of that answer.
             .requests_in(2..=3)

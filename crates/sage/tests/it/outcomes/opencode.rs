@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Home, Setup, acp_program, openai_usage};
 use super::play::play;
-use super::row::{DONE, NOBODY, Row, Tokens, killed, row};
+use super::row::{Row, Tokens, is_denied, is_limited, killed, row, uses_tool};
 
 const OPENCODE: Agent = Agent {
     name: "opencode",
@@ -53,26 +53,11 @@ fn rows() -> Vec<Row> {
     vec![
         row("ok").long(),
         // It tells only what its last response used: the attempt counts as one that did not tell all.
-        row("tool")
-            .turns(json!([shell("echo ran > ran"), {"text": DONE}]))
-            .settings(ALLOWED)
-            .requests(2)
-            .tokens(Tokens::Responses(1))
-            .unattributed(1)
-            .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"])),
-        row("asks, denied")
-            .turns(json!([shell("sh -c 'echo ran > ran'"), {"text": DONE}]))
-            .settings(NOBODY)
-            .fails("failed")
-            .says("not allowed")
-            .unattributed(1)
-            .afterwards(|it| assert!(!it.sage.path("ran").exists())),
+        uses_tool(shell("echo ran > ran")).settings(ALLOWED).tokens(Tokens::Responses(1)).unattributed(1),
+        is_denied(shell("sh -c 'echo ran > ran'")).fails("failed").says("not allowed").unattributed(1),
         row("400").always(json!({"status": 400})).fails("invalid"),
         row("401").always(json!({"status": 401})).fails("auth").blamed(1).long(),
-        row("429 with retry-after 2")
-            .once(json!({"status": 429, "headers": {"retry-after": "2"}}))
-            .requests(2)
-            .not_before_ms(&[0, 2_000]),
+        is_limited().requests(2).not_before_ms(&[0, 2_000]),
         killed(&OPENCODE, "SIGKILL", Signal::KILL)
             .settings(ALLOWED)
             .tokens(Tokens::Responses(1))

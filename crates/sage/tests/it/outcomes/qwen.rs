@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Home, Setup, acp_program, node, openai_usage};
 use super::play::play;
-use super::row::{DONE, NOBODY, Row, killed, row};
+use super::row::{Row, is_denied, is_limited, killed, row, uses_tool};
 
 const QWEN: Agent = Agent {
     name: "qwen",
@@ -45,24 +45,11 @@ fn install(home: &Home<'_>) -> Option<Setup> {
 fn rows() -> Vec<Row> {
     vec![
         row("ok").long(),
-        row("tool")
-            .turns(json!([shell("echo ran > ran"), {"text": DONE}]))
-            .param("tools", json!(["Bash"]))
-            .requests(2)
-            .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"])),
-        row("asks, denied")
-            .turns(json!([shell("sh -c 'echo ran > ran'"), {"text": DONE}]))
-            .settings(NOBODY)
-            .fails("failed")
-            .says("not allowed")
-            .afterwards(|it| assert!(!it.sage.path("ran").exists())),
+        uses_tool(shell("echo ran > ran")).param("tools", json!(["Bash"])),
+        is_denied(shell("sh -c 'echo ran > ran'")).fails("failed").says("not allowed"),
         row("400").always(json!({"status": 400})).fails("invalid"),
         row("401").always(json!({"status": 401})).fails("auth").blamed(1).long(),
-        row("429 with retry-after 2")
-            .once(json!({"status": 429, "headers": {"retry-after": "2"}}))
-            .requests(2)
-            .not_before_ms(&[0, 2_000])
-            .long(),
+        is_limited().requests(2).not_before_ms(&[0, 2_000]).long(),
         killed(&QWEN, "SIGKILL", Signal::KILL),
     ]
 }

@@ -41,6 +41,27 @@ pub fn row(name: &'static str) -> Row {
     }
 }
 
+/// `call` writes a file, and may.
+pub fn uses_tool(call: Value) -> Row {
+    row("tool")
+        .turns(json!([call, {"text": DONE}]))
+        .requests(2)
+        .afterwards(|it| assert_eq!(it.sage.lines("ran"), ["ran"]))
+}
+
+/// `call` would write a file, and nobody allows it.
+pub fn is_denied(call: Value) -> Row {
+    row("asks, denied")
+        .turns(json!([call, {"text": DONE}]))
+        .settings(NOBODY)
+        .afterwards(|it| assert!(!it.sage.path("ran").exists()))
+}
+
+/// The endpoint asks for two seconds.
+pub fn is_limited() -> Row {
+    row("429 with retry-after 2").once(json!({"status": 429, "headers": {"retry-after": "2"}}))
+}
+
 /// An agent that is sent a signal while its tool runs. It goes on in its conversation, and its tool does not run again.
 pub fn killed(agent: &Agent, name: &'static str, signal: Signal) -> Row {
     let turns = json!([(agent.shell)("echo once >> begun; sleep 300"), {"text": DONE}]);
